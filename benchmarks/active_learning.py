@@ -34,9 +34,9 @@ from small_form import FEW, OTHERS, Findings, arguments_of, run
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.calibration.active_learning import (
-    make_text_vectors,
-    measure_predictive_variance,
-    select_queries,
+    choose_texts_to_label_next,
+    compute_relative_variance_of_prediction,
+    make_vectors_for_choosing_labels,
 )
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
@@ -242,10 +242,10 @@ def telling(
 ) -> Ints:
     """Our rule, as `pollex label next` has it."""
     sheet = pool.questions
-    vectors = make_text_vectors(sheet.expected(pool.X), pool.embeddings)
+    vectors = make_vectors_for_choosing_labels(sheet.expected(pool.X), pool.embeddings)
     known = np.isin(np.arange(len(proba)), labelled)[:, None]
-    return select_queries(
-        vectors, measure_predictive_variance(proba, sheet)[:, None], known, count
+    return choose_texts_to_label_next(
+        vectors, compute_relative_variance_of_prediction(proba, sheet)[:, None], known, count
     ).row
 
 

@@ -4,15 +4,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pollex.measures.distributions import Predictions, make_measures
-from pollex.measures.intervals import RESAMPLES, Figure, Measure, Statistic, estimate_figures
+from pollex.measures.distributions import Predictions, make_prediction_measures
+from pollex.measures.intervals import (
+    BOOTSTRAP_RESAMPLES,
+    Figure,
+    Measure,
+    WeightedStatistic,
+    estimate_figures_on_same_resamples,
+)
 
 
 def averaged(
     runs: Sequence[Predictions],
     measures: Sequence[str],
     rng: np.random.Generator | None = None,
-    resamples: int = RESAMPLES,
+    resamples: int = BOOTSTRAP_RESAMPLES,
 ) -> dict[str, Figure]:
     """Average each measure over several predictions of the same judgments: splits, seeds.
 
@@ -23,7 +29,7 @@ def averaged(
         runs: One at least.
         measures: As in `estimate_difference`.
     """
-    each = [make_measures(run) for run in runs]
+    each = [make_prediction_measures(run) for run in runs]
     figures = {
         name: Measure(
             _mean([of[name].statistic for of in each]),
@@ -31,8 +37,8 @@ def averaged(
         )
         for name in measures
     }
-    return estimate_figures(figures, runs[0].text, rng, resamples)
+    return estimate_figures_on_same_resamples(figures, runs[0].text, rng, resamples)
 
 
-def _mean(statistics: Sequence[Statistic]) -> Statistic:
+def _mean(statistics: Sequence[WeightedStatistic]) -> WeightedStatistic:
     return lambda weights: np.mean([statistic(weights) for statistic in statistics], axis=0)

@@ -32,10 +32,10 @@ from small_form import BIKES, Findings, arguments_of, run, table
 
 from pollex.calibration import grades as _grades  # noqa: F401 - before `thumbs` is without the network for a while
 from pollex.calibration import thumbs
-from pollex.calibration.candidates import DECORRELATED, NETWORK
+from pollex.calibration.candidates import CALIBRATION_NETWORK_NAME, DECORRELATED_NETSAT_NAME
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.models.weighted_sum import WeightedSum
-from pollex.calibration.thumbs import fit_candidate, predict_thumb_up
+from pollex.calibration.thumbs import fit_calibration_model, predict_thumb_up_probability
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
@@ -86,9 +86,9 @@ def measure_all(given: argparse.Namespace) -> Findings:
 
 SHOWN = {
     "NetSAT": "NetSAT",
-    DECORRELATED: "decorrelated NetSAT",
+    DECORRELATED_NETSAT_NAME: "decorrelated NetSAT",
     "ordinal mixed effects": "ordinal mixed effects",
-    NETWORK: "network",
+    CALIBRATION_NETWORK_NAME: "network",
 }
 
 
@@ -164,10 +164,11 @@ def of_log(path: Path, halvings: int) -> list[object]:
     )
     # The best on average: the best of each halving would be the luckiest of five.
     best = min(
-        (key for key in found if key in CANDIDATES - {NETWORK}), key=lambda key: np.mean(found[key])
+        (key for key in found if key in CANDIDATES - {CALIBRATION_NETWORK_NAME}),
+        key=lambda key: np.mean(found[key]),
     )
-    for other, bar in ((best, 0.004), (DECORRELATED, 0.002)):
-        behind = np.subtract(found[NETWORK], found[other])
+    for other, bar in ((best, 0.004), (DECORRELATED_NETSAT_NAME, 0.002)):
+        behind = np.subtract(found[CALIBRATION_NETWORK_NAME], found[other])
         judged(f"{name}, log-loss behind {other}", behind, most=bar)
     judged(
         f"{name}, held-out AUC {means['auc']}, less that without the network",
@@ -179,16 +180,19 @@ def of_log(path: Path, halvings: int) -> list[object]:
     for record in grades:
         rows = {row.name: row for row in record.compared}
         for figure, sign in (("rmse", 1), ("pearson", -1)):
-            one, linear = (getattr(rows[key], figure) for key in (NETWORK, DECORRELATED))
+            one, linear = (
+                getattr(rows[key], figure)
+                for key in (CALIBRATION_NETWORK_NAME, DECORRELATED_NETSAT_NAME)
+            )
             bar = f"linear {linear.value:.3f} [{linear.low:.3f}, {linear.high:.3f}]"
             said = f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
-            told(f"{path.stem} grades (n = {rows[NETWORK].n}), {figure}", said, bar,
+            told(f"{path.stem} grades (n = {rows[CALIBRATION_NETWORK_NAME].n}), {figure}", said, bar,
                  sign * (one.value - linear.value) <= 0.005)  # fmt: skip
     losses = [f"{np.mean(found[key]):.3f}" for key in SHOWN]
     return [
         f"{path.stem} ({n})",
         *losses,
-        interval(np.subtract(found[NETWORK], found[DECORRELATED])),
+        interval(np.subtract(found[CALIBRATION_NETWORK_NAME], found[DECORRELATED_NETSAT_NAME])),
     ]
 
 
@@ -204,7 +208,7 @@ def without_network() -> Iterator[None]:
     """Learn as before there was a network: the other models, and the best of them."""
     every = thumbs.make_candidates
     thumbs.make_candidates = lambda signs: {
-        name: one for name, one in every(signs).items() if name != NETWORK
+        name: one for name, one in every(signs).items() if name != CALIBRATION_NETWORK_NAME
     }
     try:
         yield
@@ -221,7 +225,13 @@ def held_out_auc(run: Learned) -> float:
 
 
 CANDIDATES = frozenset(
-    {NETWORK, DECORRELATED, "NetSAT", "NetSAT with learned weights", "ordinal mixed effects"}
+    {
+        CALIBRATION_NETWORK_NAME,
+        DECORRELATED_NETSAT_NAME,
+        "NetSAT",
+        "NetSAT with learned weights",
+        "ordinal mixed effects",
+    }
 ) | {"decorrelated NetSAT with learned weights"}
 
 
@@ -263,8 +273,9 @@ def of_world(labels: int, worlds: int) -> list[object]:
         linear = (
             LogisticRegression(C=1.0).fit(held[known], up[known]).predict_proba(held[others])[:, 1]
         )
-        network = predict_thumb_up(
-            fit_candidate(NETWORK, answers[known], SIGNS, up[known]), answers[others]
+        network = predict_thumb_up_probability(
+            fit_calibration_model(CALIBRATION_NETWORK_NAME, answers[known], SIGNS, up[known]),
+            answers[others],
         )
         line, net, least = (
             -np.log(np.where(up[others], p, 1 - p)).mean() for p in (linear, network, true[others])
@@ -300,11 +311,13 @@ def no_torch() -> None:
     """Print what the network costs a score, in a process that only reads it."""
     import json
 
-    from pollex.calibration.storage import pack_calibrator
+    from pollex.calibration.storage import serialize_calibrator
 
     held, up, _ = planted(200, np.random.default_rng(0))
     answers = np.clip(1 - np.abs(held[:200, :, None] - np.linspace(0, 1, 5)) / 0.25, 0, 1)
-    pack = pack_calibrator(fit_candidate(NETWORK, answers, SIGNS, up[:200]))
+    pack = serialize_calibrator(
+        fit_calibration_model(CALIBRATION_NETWORK_NAME, answers, SIGNS, up[:200])
+    )
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "facts.json").write_text(json.dumps(pack.facts), encoding="utf-8")
         (Path(folder) / "arrays").write_bytes(pack.arrays)
@@ -360,20 +373,20 @@ def numpy_beside_torch() -> None:
         )
         rubrics = [str(number) for number in range(len(SIGNS))]
         network.fit(
-            thumbs.flatten_answers(answers),
+            thumbs.flatten_answer_probabilities(answers),
             up[:200].astype(float),
             questions=thumbs.make_thumb_questionnaire(rubrics),
         )
     finally:
         begun._NetworkStack.losses = losses
-    begins = np.log(network.starts_[0].predict_proba(thumbs.flatten_answers(answers)))
+    begins = np.log(network.starts_[0].predict_proba(thumbs.flatten_answer_probabilities(answers)))
     stack = stacks[0]
     stack.begins = torch.tensor(begins, dtype=torch.float32)[None, :, None].expand(
         stack.count, -1, 1, -1
     )
     with torch.no_grad():
         by_torch = torch.softmax(stack.logits(0), -1).mean(0)[:, 1].numpy()
-    apart = float(np.abs(predict_thumb_up(network, answers) - by_torch).max())
+    apart = float(np.abs(predict_thumb_up_probability(network, answers) - by_torch).max())
     told(
         "NumPy's forward pass less torch's, at most (n = 200)",
         f"{apart:.1e}",

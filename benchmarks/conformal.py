@@ -30,18 +30,18 @@ from embedded_pools import JudgedPool, judged_pool
 from small_form import Findings, arguments_of, run
 
 from pollex.formats.read_logs import read_logs
-from pollex.measures.intervals import compute_share_interval
+from pollex.measures.intervals import compute_clopper_pearson_interval
 from pollex.prompts.domain import DomainProfile
-from pollex.selection.alpha import choose_alpha
-from pollex.selection.losses import compute_theta_c
-from pollex.selection.policies import DEFAULT_POLICY, POLICIES
+from pollex.selection.alpha import choose_alpha_by_cross_validation
+from pollex.selection.losses import compute_midpoint_of_class_means
+from pollex.selection.policies import DEFAULT_SELECTION_POLICY_NAME, SELECTION_POLICY_BY_NAME
 from pollex.selection.pool import Pool
 from pollex.selection.threshold import (
     GUARANTEE_FAILURE_RATE,
     REQUIRED_PRECISION,
     Window,
     fit_guaranteed_window,
-    fit_window,
+    fit_uncertainty_window,
 )
 
 SIZES = (100, 200, 400, 1000)
@@ -54,7 +54,7 @@ Bools = npt.NDArray[np.bool_]
 Fit = Callable[[Floats, Bools, float], Window]
 
 WINDOWS: dict[str, Fit] = {
-    "plug-in": fit_window,
+    "plug-in": fit_uncertainty_window,
     "guaranteed": lambda scores, positive, theta: (
         fit_guaranteed_window(scores, positive, theta).window
     ),
@@ -175,7 +175,7 @@ KEPT = "the guaranteed window is below its precision in no more splits than it a
 def kept(failures: Mapping[str, int], splits: int) -> bool:
     """Tell whether no guaranteed window failed more often than allowed, by more than chance."""
     return all(
-        compute_share_interval(failed, splits)[0] <= GUARANTEE_FAILURE_RATE
+        compute_clopper_pearson_interval(failed, splits)[0] <= GUARANTEE_FAILURE_RATE
         for failed in failures.values()
     )
 
@@ -196,7 +196,7 @@ def coverage(
     for number in range(splits):
         population = populations[number % len(populations)]
         scores, positive = population.drawn(n, rng)
-        theta = compute_theta_c(scores, positive)
+        theta = compute_midpoint_of_class_means(scores, positive)
         for window, fit in WINDOWS.items():
             found = fit(scores, positive, theta)
             outside, hits, below = population.beyond(found)
@@ -213,7 +213,7 @@ def coverage(
 
 
 def _share(hits: int, n: int) -> str:
-    low, high = compute_share_interval(hits, n)
+    low, high = compute_clopper_pearson_interval(hits, n)
     return f"{hits / n:.3f} [{low:.3f}, {high:.3f}]"
 
 
@@ -236,9 +236,15 @@ class Chosen:
     @classmethod
     def of(cls, pool: JudgedPool) -> Chosen:
         """By the default policy, α by cross-validation."""
-        found = choose_alpha(pool.values, pool.positive, pool.sat, pool.ids, BUDGET, pool.folds)
+        found = choose_alpha_by_cross_validation(
+            pool.values, pool.positive, pool.sat, pool.ids, BUDGET, pool.folds
+        )
         problem = Pool.of(pool.values, pool.positive, pool.sat, pool.ids, BUDGET)
-        chosen = np.sort(POLICIES[DEFAULT_POLICY](problem, found.alpha, np.random.default_rng(0)))
+        chosen = np.sort(
+            SELECTION_POLICY_BY_NAME[DEFAULT_SELECTION_POLICY_NAME](
+                problem, found.alpha, np.random.default_rng(0)
+            )
+        )
         return cls(
             pool, pool.values[:, chosen].sum(1), found.held_out, pool.held_out[:, chosen].sum(1)
         )
@@ -257,7 +263,11 @@ def as_learnt(name: str, splits: Sequence[Chosen]) -> str:
     for title, fits in scored.items():
         n = outside = right = failed = 0
         for one, (scores, fit) in zip(splits, fits, strict=True):
-            window = fit(scores, one.pool.positive, compute_theta_c(one.fitted, one.pool.positive))
+            window = fit(
+                scores,
+                one.pool.positive,
+                compute_midpoint_of_class_means(one.fitted, one.pool.positive),
+            )
             beyond, hits, below = Population.of(one.tested, one.pool.truth).beyond(window)
             n = n + len(one.tested)
             outside = outside + beyond

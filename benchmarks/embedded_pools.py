@@ -22,7 +22,7 @@ from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Question
 from pollex.rubrics.learning.material import GivenAnswers
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.rubric import Polarity, Reason, Rubric, add_reasons
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, add_reasons_to_rubric
 from pollex.runs.roles import build_embedded_roles, make_embedded_judge_record
 
 FOLDS = 5
@@ -137,6 +137,8 @@ async def _summarized(
             reasons[start : start + batch], tuple(pool.values()), polarity
         )
         assert not hasattr(summary, "outcome"), "the embedded summariser always answers"
-        pool |= {id_: add_reasons(pool[id_], more) for id_, more in summary.supported.items()}
+        pool |= {
+            id_: add_reasons_to_rubric(pool[id_], more) for id_, more in summary.supported.items()
+        }
         pool |= {rubric.id: rubric for rubric in summary.rubrics if rubric.id not in pool}
     return list(pool.values())

@@ -38,7 +38,7 @@ from pollex.conversations.splits import split_conversations
 from pollex.formats.read_logs import read_logs
 from pollex.measures.classification import compute_auc
 from pollex.rubrics.records import LIKELY_LEVEL, PROVEN_LEVEL
-from pollex.rubrics.worth import measure_share
+from pollex.rubrics.worth import compute_share_with_interval
 
 HOLDS_UP = 0.05
 SEEDS = 5
@@ -60,7 +60,7 @@ class Figures:
         """Return each figure with its interval and n, by its name."""
         rows = {}
         for name, hits in self.shares.items():
-            one = measure_share(sum(hits), len(hits))
+            one = compute_share_with_interval(sum(hits), len(hits))
             rows[name] = (
                 f"{one.value or 0:.2f} [{one.low or 0:.2f}, {one.high or 0:.2f}], n = {len(hits)}"
             )

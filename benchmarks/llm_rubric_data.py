@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.calibration.folds import assign_folds
+from pollex.calibration.folds import assign_groups_to_folds
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Floats, Ints
 from pollex.rooms.questionnaire.formats.read_tables import read_answers
@@ -105,7 +105,7 @@ def read_sheets(folder: Path, which: str) -> AnswerMatrix:
 
 def folds_of(sheets: AnswerMatrix, split: int, folds: int = 5) -> list[Ints]:
     """Rows of each fold; a dialogue is in one of them only."""
-    return assign_folds(sheets.dialogue, folds, np.random.default_rng(split))
+    return assign_groups_to_folds(sheets.dialogue, folds, np.random.default_rng(split))
 
 
 def systems_of(sheets: AnswerMatrix) -> list[Ints]:

@@ -19,7 +19,7 @@ from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.models import get_model_class
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.thumbs import HIDDEN_UNITS_A_LAYER, PENALTY_STRENGTHS
+from pollex.calibration.thumbs import HIDDEN_UNITS_A_LAYER, NETWORK_PENALTY_STRENGTHS_TRIED
 from pollex.measures.arrays import Floats, Ints
 from pollex.rooms.questionnaire.services.calibrate import MIXED_START_SEEDS
 
@@ -175,7 +175,7 @@ BEGUN_SETTINGS: dict[str, Any] = {
     "start": OrdinalMixedEffects(),
     "h1": HIDDEN_UNITS_A_LAYER,
     "h2": HIDDEN_UNITS_A_LAYER,
-    "strengths": PENALTY_STRENGTHS,
+    "strengths": NETWORK_PENALTY_STRENGTHS_TRIED,
     "seeds": MIXED_START_SEEDS,
 }
 """As `calibrate fit` has it."""

@@ -16,7 +16,7 @@ from leftovers import end_with_parent
 from llm_rubric_data import AnswerMatrix, folds_of, read_sheets, systems_of
 from llm_rubric_methods import CHOSEN_ONCE, CURVE, CV, REAL, chosen_once, everything
 
-from pollex.calibration.judgments import encode_judgments
+from pollex.calibration.judgments import convert_judgments_to_arrays
 from pollex.measures.arrays import Floats
 from pollex.measures.distributions import Predictions
 from pollex.rooms.questionnaire.calibration.crossfit import (
@@ -128,7 +128,7 @@ def beside(proba: Floats, sheets: AnswerMatrix) -> Predictions:
 def curve(task: Task, sheets: AnswerMatrix) -> list[LearningCurvePoint]:
     """Cross-validation with a growing share of each fold's training dialogues."""
     model = everything()[task.key].make(task.seed)
-    y = encode_judgments(sheets.said, questions=sheets.questions)
+    y = convert_judgments_to_arrays(sheets.said, questions=sheets.questions)
     rng = np.random.default_rng(task.seed)
     folds = folds_of(sheets, task.split)
     return compute_learning_curve(

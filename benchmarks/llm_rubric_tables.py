@@ -37,8 +37,8 @@ from pollex.measures.distributions import (
     assess_predictions,
     compute_answer_log_losses,
 )
-from pollex.measures.intervals import Figure, Measure, estimate_figures
-from pollex.measures.intervals import make_mean_statistic as mean_over
+from pollex.measures.intervals import Figure, Measure, estimate_figures_on_same_resamples
+from pollex.measures.intervals import make_weighted_mean_statistic as mean_over
 
 WITH_INTERVAL = ("rmse", "pearson", "log_loss")
 SHOWN = ("rmse", "pearson", "spearman", "kendall", "log_loss", "smece")
@@ -239,7 +239,9 @@ def _losses(runs: Sequence[Predictions]) -> Floats:
 def _gap(losses: Floats, text: Ints) -> Figure:
     """Mean of differences, with its interval."""
     figure = Measure(mean_over(losses), "" if np.isfinite(losses).all() else "a loss is infinite")
-    return estimate_figures({"gap": figure}, text, np.random.default_rng(0), RESAMPLES)["gap"]
+    return estimate_figures_on_same_resamples(
+        {"gap": figure}, text, np.random.default_rng(0), RESAMPLES
+    )["gap"]
 
 
 def calibration_table(rows: Rows, where: str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.correlations import make_pearson_statistic
-from pollex.measures.intervals import MAX_CELLS_PER_BLOCK
+from pollex.measures.intervals import MAX_RESAMPLE_WEIGHTS_PER_BLOCK
 
 DRAWS = 10_000
 SAME = 1e-9
@@ -120,7 +120,7 @@ def _signs(
     Args:
         width: Columns of what the caller makes of them, if more.
     """
-    step = max(1, MAX_CELLS_PER_BLOCK // max(1, texts, width))
+    step = max(1, MAX_RESAMPLE_WEIGHTS_PER_BLOCK // max(1, texts, width))
     exact = 2**texts <= draws
     if exact:
         bits = (np.arange(2**texts)[:, None] >> np.arange(texts)) & 1

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pollex.conversations.conversation import Conversation
 from pollex.formats.fields import ReadOptions
-from pollex.formats.read_logs import make_logs
+from pollex.formats.read_logs import make_logs_of_conversations
 from pollex.graphs.context import NullProgress
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric_set import RubricSet
@@ -17,7 +17,7 @@ def learn_from(
 ) -> RubricSet:
     """Learn a set; two labels of each class are enough, nothing is held out, and no halves are drawn for stability."""
     return learn(
-        make_logs(conversations),
+        make_logs_of_conversations(conversations),
         out=None,
         domain=None,
         rubrics_from=None,

@@ -39,15 +39,19 @@ from planted.chat import PlantedChat
 from planted.model import Reader
 from planted.world import World, signals
 
-from pollex.formats.read_logs import make_logs
+from pollex.formats.read_logs import make_logs_of_conversations
 from pollex.gateway.transport import ChatModel
 from pollex.measures.classification import compute_auc
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import LIKERT_OPTIONS
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions
-from pollex.selection.alpha import choose_alpha
-from pollex.selection.policies import DEFAULT_POLICY, POLICIES, select_rubrics
+from pollex.selection.alpha import choose_alpha_by_cross_validation
+from pollex.selection.policies import (
+    DEFAULT_SELECTION_POLICY_NAME,
+    SELECTION_POLICY_BY_NAME,
+    select_rubrics,
+)
 from pollex.store.store import Store
 
 DEBUGGING = Path(__file__).parents[1] / "examples" / "debugging.toml"
@@ -119,7 +123,7 @@ def recovery(
     """Print how much of what was planted is in the pool and among the rubrics chosen, and return it."""
     shares: dict[str, list[float]] = {"in the pool": [], "chosen": []}
     print(
-        f"SIMULATED model, {len(worlds)} worlds, {count} conversations each, half held out; policy {DEFAULT_POLICY}\n"
+        f"SIMULATED model, {len(worlds)} worlds, {count} conversations each, half held out; policy {DEFAULT_SELECTION_POLICY_NAME}\n"
     )
     print(
         "agreement | budget | planted, in the pool | planted, chosen | chosen, planted | held-out AUC"
@@ -159,7 +163,7 @@ def in_world(
 ) -> RubricSet:
     """The rubric set of one world, in a store of its own; by a simulated model where none is named."""
     chat = None if model and model.model else ChatModel(PlantedChat(reader=reader))
-    logs = make_logs(world.conversations(count))
+    logs = make_logs_of_conversations(world.conversations(count))
     profile = DomainProfile.load(DEBUGGING)
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder)) as store:
         return asyncio.run(
@@ -216,7 +220,11 @@ def policies(worlds: Sequence[World], count: int, agreement: float) -> None:
     print(
         "policy | planted, chosen | AUC on 2,000 others | planted less the default's | AUC less the default's"
     )
-    names = [DEFAULT_POLICY, *(name for name in POLICIES if name != DEFAULT_POLICY), PLANTED]
+    names = [
+        DEFAULT_SELECTION_POLICY_NAME,
+        *(name for name in SELECTION_POLICY_BY_NAME if name != DEFAULT_SELECTION_POLICY_NAME),
+        PLANTED,
+    ]
     scores = {
         name: np.array([chosen_by(name, world, count, agreement) for world in worlds])
         for name in names
@@ -224,8 +232,8 @@ def policies(worlds: Sequence[World], count: int, agreement: float) -> None:
     for name, rows in scores.items():
         gaps = (
             ["–", "–"]
-            if name == DEFAULT_POLICY
-            else [interval(gap) for gap in (rows - scores[DEFAULT_POLICY]).T]
+            if name == DEFAULT_SELECTION_POLICY_NAME
+            else [interval(gap) for gap in (rows - scores[DEFAULT_SELECTION_POLICY_NAME]).T]
         )
         print(
             " | ".join([name, *(interval(column, most=1) for column in rows.T), *gaps]), flush=True
@@ -251,7 +259,7 @@ def chosen_by(policy: str, world: World, count: int, agreement: float) -> tuple[
         for label in (True, False):
             mine = np.flatnonzero(positive[train] == label)
             folds[mine] = np.arange(len(mine)) % 5
-        alpha = choose_alpha(*problem, folds, policy, seed=world.seed).alpha
+        alpha = choose_alpha_by_cross_validation(*problem, folds, policy, seed=world.seed).alpha
         steps = select_rubrics(*problem, alpha, np.random.default_rng(world.seed), policy).steps
         chosen = np.array([step.index for step in steps])
     scores = values[unseen][:, np.sort(chosen)].sum(axis=1)

@@ -29,7 +29,7 @@ from small_form import BIKES, Findings, arguments_of, run, table
 
 import pollex
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.formats.read_logs import make_logs, read_logs
+from pollex.formats.read_logs import make_logs_of_conversations, read_logs
 from pollex.runs.options import RunOptions
 
 NEUTRAL = 3
@@ -100,7 +100,7 @@ def split_figures(
     train = [one for one in (dialogues[i] for i in order[:first]) if one.label is not Label.NONE]
     test = [one for one in (dialogues[i] for i in order[last:]) if one.label is not Label.NONE]
     rubrics = learn_from(train, run)
-    scores = pollex.score(make_logs(test), rubrics, store=run.store).scores or ()
+    scores = pollex.score(make_logs_of_conversations(test), rubrics, store=run.store).scores or ()
     truth = [one.label is Label.POSITIVE for one in test]
     said = [score.decision == "positive" for score in scores]
     return 100 * float(f1_score(truth, said, average="weighted")), len(train), len(test)

@@ -15,7 +15,7 @@ from pathlib import Path
 from small_form import Findings, arguments_of, run
 
 from pollex.conversations.redaction import Identifier, find_identifiers
-from pollex.rubrics.worth import measure_share
+from pollex.rubrics.worth import compute_share_with_interval
 
 SET = Path(__file__).with_suffix(".txt")
 _MARK = re.compile(r"\{\{(?P<kind>[A-Z]+)\|(?P<text>.*?)\}\}")
@@ -84,7 +84,7 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
 
 def figure(hits: int, of: int) -> str:
     """A share with its interval."""
-    share = measure_share(hits, of)
+    share = compute_share_with_interval(hits, of)
     return f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}] n={of}" if of else "-"
 
 

@@ -22,7 +22,7 @@ from small_form import ROOT, Findings, arguments_of, run, table
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.share import LabeledSample, estimate_share_at_random
+from pollex.measures.share import LabeledSample, estimate_share_from_random_labels
 from pollex.rooms.remedy.measures.looks import (
     DEFAULT_ALPHA,
     DEFAULT_LOOKS,
@@ -383,7 +383,7 @@ def people() -> Iterator[Line]:
             for _ in range(1000):
                 prefers = rng.random(160) < truth
                 reader = np.where(rng.random(160) < agrees, prefers, ~prefers).astype(float)
-                found = estimate_share_at_random(
+                found = estimate_share_from_random_labels(
                     LabeledSample(prefers[:asked], reader[:asked], reader[asked:])
                 )
                 hits += found.low <= truth <= found.high

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "rooms" / "remedy")
 from remedy_log import TARGET, read_table_log, table_rubrics
 
 from pollex.cli.main import main as pollex
-from pollex.measures.intervals import compute_share_interval
+from pollex.measures.intervals import compute_clopper_pearson_interval
 from pollex.reports.numbers import format_percent
 
 CONVERSATIONS = 240
@@ -137,7 +137,7 @@ def measure(arguments: argparse.Namespace) -> Findings:
                 (code == 4) == (verdict in HARM or verdict == "not cleared")
                 for verdict, code in ended
             )
-            low, high = compute_share_interval(told, times, units=None)
+            low, high = compute_clopper_pearson_interval(told, times, units=None)
             verdicts = Counter(verdict for verdict, _ in ended)
             said = ", ".join(f"{verdict} {n}" for verdict, n in verdicts.most_common())
             rows.append(

@@ -35,7 +35,7 @@ from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split_conversations
 from pollex.formats.read_logs import read_logs
-from pollex.measures.classification import Assessment, assess_scores, compute_auc
+from pollex.measures.classification import Assessment, assess_scores_against_labels, compute_auc
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
@@ -228,7 +228,7 @@ def compared(logs: Logs, settings: LearnSettings, rubrics: RubricSet) -> Mapping
         "held-out": rubrics.held_out,
         "training": rubrics.training,
         "TF-IDF": tfidf,
-        "13 counts": assess_scores(
+        "13 counts": assess_scores_against_labels(
             counts, truth, 0.0, np.zeros(len(counts), bool), rng, resamples=2
         ),
     }

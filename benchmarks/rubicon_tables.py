@@ -42,15 +42,19 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split_conversations
 from pollex.errors import Interrupted, PollexError
 from pollex.formats.read_logs import read_logs
-from pollex.measures.classification import assess_scores
+from pollex.measures.classification import assess_scores_against_labels
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.runs.options import ModelOptions
-from pollex.selection.alpha import choose_alpha
-from pollex.selection.losses import compute_theta_c
-from pollex.selection.policies import ALPHAS, DEFAULT_POLICY, POLICIES
+from pollex.selection.alpha import choose_alpha_by_cross_validation
+from pollex.selection.losses import compute_midpoint_of_class_means
+from pollex.selection.policies import (
+    CROSS_VALIDATED_ALPHAS_BY_POLICY,
+    DEFAULT_SELECTION_POLICY_NAME,
+    SELECTION_POLICY_BY_NAME,
+)
 from pollex.selection.pool import Pool
-from pollex.selection.threshold import fit_window
+from pollex.selection.threshold import fit_uncertainty_window
 from pollex.store.store import Store
 
 BUDGET = (10, 10)
@@ -110,7 +114,11 @@ def measure_all(arguments: argparse.Namespace) -> Findings:
                 )
                 print(behind_in_words(report["behind"]))
             reports.append(report)
-    over_all = {name: _mean_ahead(reports, name) for name in POLICIES if name != DEFAULT_POLICY}
+    over_all = {
+        name: _mean_ahead(reports, name)
+        for name in SELECTION_POLICY_BY_NAME
+        if name != DEFAULT_SELECTION_POLICY_NAME
+    }
     print(all_in_words(over_all, len(reports)))
     if not arguments.model:
         print(needing_a_model())
@@ -147,11 +155,13 @@ def policies(
     logs: Logs, profile: DomainProfile, seeds: Sequence[int], embeddings: Path, pools: Path | None
 ) -> dict[str, Any]:
     """Held-out figures of every policy on the same pools, and what the default is ahead by."""
-    values: dict[str, Values] = {name: {metric: [] for metric in SHOWN} for name in POLICIES}
-    alphas: dict[str, list[float]] = {name: [] for name in POLICIES}
+    values: dict[str, Values] = {
+        name: {metric: [] for metric in SHOWN} for name in SELECTION_POLICY_BY_NAME
+    }
+    alphas: dict[str, list[float]] = {name: [] for name in SELECTION_POLICY_BY_NAME}
     for seed in seeds:
         pool = judged_pool(logs, profile, seed, embeddings, pools)
-        for name in POLICIES:
+        for name in SELECTION_POLICY_BY_NAME:
             alphas[name].append(alpha := weighed(pool, name))
             for metric, value in measured(pool, name, alpha, seed).items():
                 values[name][metric].append(value)
@@ -164,20 +174,22 @@ def policies(
         "alphas": alphas,
         "ahead": {
             name: {
-                metric: difference(values[DEFAULT_POLICY][metric], values[name][metric], ratio)
+                metric: difference(
+                    values[DEFAULT_SELECTION_POLICY_NAME][metric], values[name][metric], ratio
+                )
                 for metric in ("auc", "yield_rate")
             }
-            for name in POLICIES
-            if name != DEFAULT_POLICY
+            for name in SELECTION_POLICY_BY_NAME
+            if name != DEFAULT_SELECTION_POLICY_NAME
         },
     }
 
 
 def weighed(pool: JudgedPool, policy: str) -> float:
     """α as `learn` chooses it, on the training half alone."""
-    if len(ALPHAS[policy]) == 1:
-        return ALPHAS[policy][0]
-    return choose_alpha(
+    if len(CROSS_VALIDATED_ALPHAS_BY_POLICY[policy]) == 1:
+        return CROSS_VALIDATED_ALPHAS_BY_POLICY[policy][0]
+    return choose_alpha_by_cross_validation(
         pool.values, pool.positive, pool.sat, pool.ids, BUDGET, pool.folds, policy
     ).alpha
 
@@ -188,7 +200,12 @@ def measured(pool: JudgedPool, policy: str, alpha: float, seed: int) -> dict[str
     draws = DRAWS if policy in DRAWN else 1
     found = [
         _figures(
-            pool, np.sort(POLICIES[policy](problem, alpha, np.random.default_rng([seed, draw])))
+            pool,
+            np.sort(
+                SELECTION_POLICY_BY_NAME[policy](
+                    problem, alpha, np.random.default_rng([seed, draw])
+                )
+            ),
         )
         for draw in range(draws)
     ]
@@ -198,9 +215,9 @@ def measured(pool: JudgedPool, policy: str, alpha: float, seed: int) -> dict[str
 def _figures(pool: JudgedPool, chosen: npt.NDArray[np.intp]) -> dict[str, float | None]:
     scores = pool.values[:, chosen].sum(1)
     tested = pool.held_out[:, chosen].sum(1)
-    theta = compute_theta_c(scores, pool.positive)
-    window = fit_window(scores, pool.positive, theta)
-    found = assess_scores(
+    theta = compute_midpoint_of_class_means(scores, pool.positive)
+    window = fit_uncertainty_window(scores, pool.positive, theta)
+    found = assess_scores_against_labels(
         tested, pool.truth, theta, window.confident(tested), np.random.default_rng(0), resamples=2
     )
     return {metric: getattr(found, metric).value for metric in SHOWN}
@@ -319,14 +336,19 @@ def in_words(report: Mapping[str, Any]) -> str:
         f"{report['held_out']} held out; {BUDGET[0]} + {BUDGET[1]} rubrics, embedded pool",
         _header("Table 3, policies: mean ± sd"),
     ]
-    for name in sorted(POLICIES, key=lambda name: (name != DEFAULT_POLICY, name)):
+    for name in sorted(
+        SELECTION_POLICY_BY_NAME, key=lambda name: (name != DEFAULT_SELECTION_POLICY_NAME, name)
+    ):
         lines.append(
-            _row(f"{name} (default)" if name == DEFAULT_POLICY else name, report["values"][name])
+            _row(
+                f"{name} (default)" if name == DEFAULT_SELECTION_POLICY_NAME else name,
+                report["values"][name],
+            )
         )
         lines += [_published(SAME[name])] if name in SAME else []
     for name, ahead in report["ahead"].items():
         lines.append(
-            f"{DEFAULT_POLICY} less {name}: "
+            f"{DEFAULT_SELECTION_POLICY_NAME} less {name}: "
             + "; ".join(_told(SHOWN[m], one) for m, one in ahead.items())
         )
     return "\n".join(lines)
@@ -392,7 +414,7 @@ def _signed(value: float | None) -> str:
 def all_in_words(over_all: Mapping[str, Difference], logs: int) -> str:
     """What the default is ahead by on average over the logs."""
     title = f"mean over {logs} logs" if logs > 1 else "on the one log"
-    lines = [f"\n{DEFAULT_POLICY} less each, {title}:"]
+    lines = [f"\n{DEFAULT_SELECTION_POLICY_NAME} less each, {title}:"]
     for name, one in over_all.items():
         lines.append(f"  {name:<16}AUC {_signed(one['auc'])}  YR@90 {_signed(one['yield_rate'])}")
     return "\n".join(lines)

@@ -18,7 +18,7 @@ import numpy as np
 from small_form import Findings, arguments_of, run
 
 from pollex.selection.losses import THRESHOLD_GRID_POINTS
-from pollex.selection.policies import DEFAULT_POLICY, select_rubrics
+from pollex.selection.policies import DEFAULT_SELECTION_POLICY_NAME, select_rubrics
 
 # The plain loop that is timed is the one that the tests hold the arrays to.
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit" / "selection"))
@@ -54,9 +54,11 @@ def growth(sizes: list[tuple[int, int]], rng: np.random.Generator) -> None:
     """At growing sizes; the last one is the size that the project promises."""
     for conversations, rubrics in sizes:
         problem = pool(conversations, rubrics, rng)
-        _, seconds = timed(partial(select_rubrics, *problem, BUDGET, ALPHA, rng, DEFAULT_POLICY))
+        _, seconds = timed(
+            partial(select_rubrics, *problem, BUDGET, ALPHA, rng, DEFAULT_SELECTION_POLICY_NAME)
+        )
         print(
-            f"{DEFAULT_POLICY:<10} {conversations:>6} conversations × {rubrics} rubrics, {BUDGET[0]} + {BUDGET[1]} "
+            f"{DEFAULT_SELECTION_POLICY_NAME:<10} {conversations:>6} conversations × {rubrics} rubrics, {BUDGET[0]} + {BUDGET[1]} "
             f"steps, {THRESHOLD_GRID_POINTS} thresholds: {seconds:6.2f} s of CPU, peak {peak_megabytes():5.0f} MB"
         )
 
@@ -64,7 +66,9 @@ def growth(sizes: list[tuple[int, int]], rng: np.random.Generator) -> None:
 def ratio(conversations: int, rubrics: int, rng: np.random.Generator) -> bool:
     """Time arrays against the plain loop, and return whether both choose the same."""
     values, positive, sat, ids = problem = pool(conversations, rubrics, rng)
-    selection, fast = timed(partial(select_rubrics, *problem, (3, 3), ALPHA, rng, DEFAULT_POLICY))
+    selection, fast = timed(
+        partial(select_rubrics, *problem, (3, 3), ALPHA, rng, DEFAULT_SELECTION_POLICY_NAME)
+    )
     chosen, slow = timed(
         partial(plain_greedy, values.tolist(), positive.tolist(), sat.tolist(), ids, (3, 3), ALPHA)
     )

@@ -34,15 +34,15 @@ import pollex
 from pollex.agents.embedded.signals import measure_wording_signals
 from pollex.conversations.conversation import Label
 from pollex.conversations.splits import split_conversations
-from pollex.formats.read_logs import make_logs
+from pollex.formats.read_logs import make_logs_of_conversations
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.share import (
     LabeledSample,
-    bound_share,
+    bound_share_for_voting_odds,
     count_labels_for_difference,
-    estimate_adjusted_share,
-    estimate_difference_at_random,
-    estimate_share_at_random,
+    estimate_share_difference_from_random_labels,
+    estimate_share_from_random_labels,
+    estimate_share_from_voluntary_votes,
     estimate_wilson_share,
 )
 from pollex.runs.options import RunOptions
@@ -144,7 +144,9 @@ def population(path: Path, seed: int) -> tuple[Population, int]:
     sides = split_conversations([c for c in logs if c.label is not Label.NONE], 0.5, seed)
     with tempfile.TemporaryDirectory() as folder:
         rubrics = learn_from(sides.train, RunOptions(Path(folder)))
-        scores = pollex.score(make_logs(sides.test), rubrics, store=folder).scores or ()
+        scores = (
+            pollex.score(make_logs_of_conversations(sides.test), rubrics, store=folder).scores or ()
+        )
     score = np.array([0.5 if one.probability is None else one.probability for one in scores])
     good = np.array([c.label is Label.POSITIVE for c in sides.test])
     return Population(good, score, measure_wording_signals(sides.test)), len(sides.train)
@@ -168,7 +170,9 @@ def at_random(
         rest = people.draw(REST, rng)
         known = np.isin(np.arange(len(people.good)), labeled)
         p = predict(known, people.good)
-        found = estimate_share_at_random(LabeledSample(people.good[labeled], p[labeled], p[rest]))
+        found = estimate_share_from_random_labels(
+            LabeledSample(people.good[labeled], p[labeled], p[rest])
+        )
         classical = estimate_wilson_share(people.good[labeled], "labels alone")
         hits.append(found.low <= truth <= found.high)
         plain.append(classical.low <= truth <= classical.high)
@@ -219,8 +223,8 @@ def voluntary(
         x = np.column_stack([people.features[seen], odds])
         outcome = crossfit_answers(x, voted, good, rng, seen)
         propensity = crossfit_answers(x, np.ones(SEEN, dtype=bool), voted, rng, seen)
-        adjusted = estimate_adjusted_share(voted, good, outcome, propensity)
-        bound = bound_share(voted, good, outcome, propensity, [2.0])[0]
+        adjusted = estimate_share_from_voluntary_votes(voted, good, outcome, propensity)
+        bound = bound_share_for_voting_odds(voted, good, outcome, propensity, [2.0])[0]
         rows.append(
             [
                 float(good[voted].mean() - truth),
@@ -277,7 +281,7 @@ def found_rate(
             others = rng.choice(len(people.good), rest, p=chance)
             p = people.score if scores else np.full(len(people.good), 0.5)
             sides.append(LabeledSample(people.good[mine], p[mine], p[others]))
-        found = estimate_difference_at_random(*sides)
+        found = estimate_share_difference_from_random_labels(*sides)
         hits += not found.low <= 0 <= found.high
     return hits / runs
 

@@ -37,7 +37,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import parse_event_source
 from pollex.agents.embedded.roles import MIN_COSINE_OF_DUPLICATES
 from pollex.calibration import thumbs
-from pollex.calibration.candidates import NETWORK
+from pollex.calibration.candidates import CALIBRATION_NETWORK_NAME
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
@@ -169,7 +169,7 @@ def plain_probability() -> Iterator[None]:
     """Compare no network as a model of the probability, which nothing here looks at: it takes most of the time."""
     every = thumbs.make_candidates
     thumbs.make_candidates = lambda signs: {
-        name: one for name, one in every(signs).items() if name != NETWORK
+        name: one for name, one in every(signs).items() if name != CALIBRATION_NETWORK_NAME
     }
     try:
         yield

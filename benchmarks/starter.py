@@ -24,7 +24,7 @@ from small_form import FEW, OTHERS, Findings, arguments_of, run, table
 import pollex
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import flag_positive_labels
-from pollex.formats.read_logs import make_logs
+from pollex.formats.read_logs import make_logs_of_conversations
 from pollex.measures.classification import compute_auc
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import RunOptions
@@ -133,7 +133,10 @@ class Bench:
     ) -> dict[str, float | None]:
         """Probabilities by id."""
         scores = (
-            pollex.score(make_logs(conversations), rubric_set, store=self.run.store).scores or ()
+            pollex.score(
+                make_logs_of_conversations(conversations), rubric_set, store=self.run.store
+            ).scores
+            or ()
         )
         return {score.conversation_id: score.probability for score in scores}
 

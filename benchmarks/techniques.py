@@ -19,7 +19,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs import learn_runs as runs
 from pollex.runs.options import ModelOptions
 from pollex.runs.roles import build_run_roles
-from pollex.selection.policies import DEFAULT_POLICY
+from pollex.selection.policies import DEFAULT_SELECTION_POLICY_NAME
 from pollex.store.store import Store
 
 PUBLISHED: dict[str, tuple[float, ...]] = {
@@ -53,7 +53,7 @@ class Technique:
     paper: str
     ours: str = ""
     method: Literal["rubicon", "spur"] = "rubicon"
-    policy: str = DEFAULT_POLICY
+    policy: str = DEFAULT_SELECTION_POLICY_NAME
     without: tuple[str, ...] = ()
     scale: ScaleName = "likert-domain"
     rubrics: str = ""

@@ -13,7 +13,7 @@ estimators are one file each in `models/`; all are scikit-learn's in their ways,
     main        the question that everything is for: the overall one, or the thumb.
 """
 
-JSON_NAME = "calibrator.json"
+CALIBRATOR_FILE_NAME = "calibrator.json"
 """The file of a fitted calibrator."""
 
 if not __name__.startswith("pollex."):

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pollex.calibration.features import measure_columns
+from pollex.calibration.features import compute_column_means_and_deviations
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.measures.arrays import Bools, Floats, Ints
 
@@ -33,10 +33,10 @@ MAX_STANDARD_SCORE = 3.0
 EMBEDDING_COMPONENTS = 10
 """Principal components of embeddings that tell texts apart."""
 
-INTERCEPT_PRECISION = 0.1
+INTERCEPT_PRIOR_PRECISION = 0.1
 """Prior precision of the share of positive answers."""
 
-JUDGE_PRECISION = 2.0
+JUDGE_INTERCEPT_PRIOR_PRECISION = 2.0
 """Prior precision of a judge's own intercept, as in `models.ordinal`."""
 
 
@@ -59,7 +59,7 @@ class LabelQueries:
         return len(self.row)
 
 
-def make_text_vectors(columns: Floats, embeddings: Floats | None = None) -> Floats:
+def make_vectors_for_choosing_labels(columns: Floats, embeddings: Floats | None = None) -> Floats:
     """Make vectors of texts `[row, column + direction]` from predictors and embeddings.
 
     Args:
@@ -68,9 +68,9 @@ def make_text_vectors(columns: Floats, embeddings: Floats | None = None) -> Floa
         embeddings: Of the texts `[row, width]`; None: there are none.
     """
     # predictors and embeddings each share one prior standard deviation between their columns
-    parts = [_standardize(np.asarray(columns, dtype=np.float64))]
+    parts = [_standardize_columns(np.asarray(columns, dtype=np.float64))]
     if embeddings is not None:
-        parts.append(_project_on_components(np.asarray(embeddings, dtype=np.float64)))
+        parts.append(_project_on_principal_components(np.asarray(embeddings, dtype=np.float64)))
 
     return np.concatenate(
         [PRIOR_LOG_ODDS_DEVIATION * part / np.sqrt(max(1, part.shape[1])) for part in parts],
@@ -78,7 +78,7 @@ def make_text_vectors(columns: Floats, embeddings: Floats | None = None) -> Floa
     )
 
 
-def measure_predictive_variance(proba: Floats, sheet: Questionnaire) -> Floats:
+def compute_relative_variance_of_prediction(proba: Floats, sheet: Questionnaire) -> Floats:
     """Compute the variance of the main answer relative to its squared range, ≤ 1/4.
 
     Args:
@@ -95,7 +95,7 @@ def measure_predictive_variance(proba: Floats, sheet: Questionnaire) -> Floats:
     return variance
 
 
-def select_queries(
+def choose_texts_to_label_next(
     vectors: Floats,
     doubt: Floats,
     labeled: Bools,
@@ -106,8 +106,8 @@ def select_queries(
     """Return the labels to ask for next, each text at most once.
 
     Args:
-        vectors: Of the texts, labeled or not `[row, width]`; see `make_text_vectors`.
-        doubt: Of each judge's answer about each text `[row, judge]`, see `measure_predictive_variance`; one
+        vectors: Of the texts, labeled or not `[row, width]`; see `make_vectors_for_choosing_labels`.
+        doubt: Of each judge's answer about each text `[row, judge]`, see `compute_relative_variance_of_prediction`; one
             column where judges are not told apart.
         labeled: Which labels there are `[row, judge]`.
         count: How many to pick; fewer are where fewer are left.
@@ -140,7 +140,7 @@ def select_queries(
     )
 
 
-def rank_unlabeled_texts(
+def rank_unlabeled_texts_by_information(
     vectors: Floats,
     doubt: Floats,
     labeled: Bools,
@@ -149,12 +149,12 @@ def rank_unlabeled_texts(
     """Sort the texts without a label by how telling theirs is, the most telling first.
 
     Args:
-        vectors: See `select_queries`.
+        vectors: See `choose_texts_to_label_next`.
         doubt: `[row, 1]`.
         labeled: Which labels there are `[row, 1]`.
         first: How many are chosen one after another; the others are sorted as if these had labels.
     """
-    picked = select_queries(vectors, doubt, labeled, first).row
+    picked = choose_texts_to_label_next(vectors, doubt, labeled, first).row
     # the others as if those picked had their labels; `-inf` sorts labeled ones to the end
     labeled_or_picked = labeled.copy()
     labeled_or_picked[picked] = True
@@ -190,15 +190,19 @@ class _Design:
         judges = doubt.shape[1] if doubt.shape[1] > 1 else 0
         # prior precisions of the intercept, the texts' weights, and the judges' own intercepts
         prior = np.concatenate(
-            [[INTERCEPT_PRECISION], np.ones(vectors.shape[1]), np.full(judges, JUDGE_PRECISION)]
+            [
+                [INTERCEPT_PRIOR_PRECISION],
+                np.ones(vectors.shape[1]),
+                np.full(judges, JUDGE_INTERCEPT_PRIOR_PRECISION),
+            ]
         )
-        precision = np.diag(prior) + _sum_moments(A, doubt * labeled)
+        precision = np.diag(prior) + _sum_weighted_outer_products(A, doubt * labeled)
 
         return cls(
             A,
             doubt,
             np.asarray(np.linalg.inv(precision), dtype=np.float64),
-            _sum_moments(A, doubt**2) / max(1, doubt.size),
+            _sum_weighted_outer_products(A, doubt**2) / max(1, doubt.size),
         )
 
     def falls(self) -> Floats:
@@ -230,7 +234,7 @@ class _Design:
         return with_judges
 
 
-def _sum_moments(A: Floats, weights: Floats) -> Floats:
+def _sum_weighted_outer_products(A: Floats, weights: Floats) -> Floats:
     """Compute Σ weight·z·zᵀ over texts and judges; `weights` are `[row, judge]`."""
     # the block of the texts' weights `[d, d]`
     text = (A * weights.sum(axis=1, keepdims=True)).T @ A
@@ -243,15 +247,15 @@ def _sum_moments(A: Floats, weights: Floats) -> Floats:
     return moments
 
 
-def _standardize(columns: Floats) -> Floats:
-    mean, spread = measure_columns(columns)
+def _standardize_columns(columns: Floats) -> Floats:
+    mean, spread = compute_column_means_and_deviations(columns)
     standardized: Floats = np.nan_to_num(
         (columns - mean) / np.where(spread > 1e-12, spread, np.inf)
     )
     return np.clip(standardized, -MAX_STANDARD_SCORE, MAX_STANDARD_SCORE)
 
 
-def _project_on_components(embeddings: Floats) -> Floats:
+def _project_on_principal_components(embeddings: Floats) -> Floats:
     """Compute the first principal components `[row, direction]`, scaled together to deviation 1."""
     centered = embeddings - embeddings.mean(axis=0)
     # the smaller of the two products has the same components

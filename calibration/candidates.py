@@ -5,29 +5,29 @@ from typing import ClassVar
 
 from pollex.errors import WrongUse
 
-PLAIN = "NetSAT"
+PLAIN_NETSAT_NAME = "NetSAT"
 """The one that learns least."""
 
-DECORRELATED = "decorrelated NetSAT"
+DECORRELATED_NETSAT_NAME = "decorrelated NetSAT"
 """What the network began as in sets of before, and the linear model of grades."""
 
-NETWORK = "calibration network"
+CALIBRATION_NETWORK_NAME = "calibration network"
 """What gives the probability, always, unless the user names another."""
 
-BEGINNING = "what the network begins as"
-BEGINNING_IN_WORDS = (
+NETWORK_STARTING_MODEL_NAME = "what the network begins as"
+NETWORK_STARTING_MODEL_DESCRIPTION = (
     "the mean of ordinal mixed effects and of NetSAT with learned weights, plain and decorrelated"
 )
-BEST = "best"
+LEAST_LOG_LOSS_CHOICE_NAME = "best"
 """Stands for the one with the least log-loss."""
 
-CANDIDATE_NAMES = (
-    PLAIN,
-    DECORRELATED,
+CALIBRATION_MODEL_NAMES = (
+    PLAIN_NETSAT_NAME,
+    DECORRELATED_NETSAT_NAME,
     "NetSAT with learned weights",
     "decorrelated NetSAT with learned weights",
     "ordinal mixed effects",
-    NETWORK,
+    CALIBRATION_NETWORK_NAME,
 )
 
 
@@ -76,26 +76,26 @@ class LabelsPoint:
     error: float
 
 
-def find_candidate_name(name: str) -> str:
+def find_calibration_model_name(name: str) -> str:
     """Return the candidate of a name, however it is written, or `best`; `network` is the calibration network.
 
     Raises:
         WrongUse: There is none.
     """
     by_spelling = {}
-    for known_name in (*CANDIDATE_NAMES, BEST):
+    for known_name in (*CALIBRATION_MODEL_NAMES, LEAST_LOG_LOSS_CHOICE_NAME):
         by_spelling[known_name.casefold()] = known_name
 
-    by_spelling["network"] = NETWORK
+    by_spelling["network"] = CALIBRATION_NETWORK_NAME
     # underscores, hyphens and capitals make no difference
     plain = " ".join(name.replace("_", " ").replace("-", " ").casefold().split())
     if plain not in by_spelling:
         others = []
-        for known_name in CANDIDATE_NAMES:
-            if known_name != NETWORK:
+        for known_name in CALIBRATION_MODEL_NAMES:
+            if known_name != CALIBRATION_NETWORK_NAME:
                 others.append(known_name)
 
-        names = ", ".join(("network", BEST, *others))
+        names = ", ".join(("network", LEAST_LOG_LOSS_CHOICE_NAME, *others))
         raise WrongUse(
             f"no model of the probability is called {name!r}",
             hint=f"use one of {names}",

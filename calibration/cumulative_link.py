@@ -21,7 +21,7 @@ from pollex.measures.arrays import Floats, Ints
 MIN_CUT_GAP = 1e-9
 """In training, neighboring bounds are kept so far apart that no answer has probability 0."""
 
-CURVATURE_A_JUDGMENT = 0.2
+LIKELIHOOD_CURVATURE_PER_JUDGMENT = 0.2
 """Of minus the log-likelihood of one judgment by its location, about; of a yes or no at even odds it is 1/4."""
 
 LBFGS_OPTIONS = {
@@ -79,7 +79,7 @@ class LinkTerms:
         return self.start, self.gaps, self.slopes, self.intercepts, self.scales, self.judge_slopes
 
 
-def make_flat_terms(shares: Floats, inputs: int, judges: int) -> LinkTerms:
+def make_parameters_equal_for_judges(shares: Floats, inputs: int, judges: int) -> LinkTerms:
     """Make terms that give every judge the same distribution.
 
     Args:
@@ -98,7 +98,7 @@ def make_flat_terms(shares: Floats, inputs: int, judges: int) -> LinkTerms:
     )
 
 
-def make_precisions(shape: LinkTerms, strengths: Sequence[float | None]) -> LinkTerms:
+def make_prior_precisions(shape: LinkTerms, strengths: Sequence[float | None]) -> LinkTerms:
     """Make precisions in the shape of the terms; None fixes a kind of terms."""
     arrays = []
     for part, strength in zip(shape._parts(), strengths, strict=True):
@@ -107,7 +107,9 @@ def make_precisions(shape: LinkTerms, strengths: Sequence[float | None]) -> Link
     return type(shape)(*arrays)
 
 
-def locate_rows(terms: LinkTerms, F: Floats, judges: Ints) -> tuple[Floats, Floats]:
+def compute_location_and_scale_of_rows(
+    terms: LinkTerms, F: Floats, judges: Ints
+) -> tuple[Floats, Floats]:
     """Compute location and scale of each row, `[row]`; judge −1 has no own terms.
 
     Args:
@@ -128,7 +130,7 @@ def locate_rows(terms: LinkTerms, F: Floats, judges: Ints) -> tuple[Floats, Floa
     return place, scale
 
 
-def predict_distributions(
+def predict_answer_distributions(
     terms: LinkTerms,
     F: Floats,
     judges: Ints,
@@ -143,16 +145,16 @@ def predict_distributions(
             logistic curve is averaged over it by MacKay's approximation, σ(m / √(1 + π·v/8)) (1992,
             doi:10.1162/neco.1992.4.5.720).
     """
-    place, scale = locate_rows(terms, F, judges)
+    place, scale = compute_location_and_scale_of_rows(terms, F, judges)
     # doubt about the location flattens the curve
     if spread is not None:
         scale = scale / np.sqrt(1 + np.pi / 8 * scale**2 * spread)
 
     below = expit(scale[:, None] * (terms.cuts[None, :] - place[:, None]))
-    return compute_option_probabilities(below)
+    return convert_cumulative_to_option_probabilities(below)
 
 
-def compute_option_probabilities(below: Floats) -> Floats:
+def convert_cumulative_to_option_probabilities(below: Floats) -> Floats:
     """Return the probability of each option `[row, option]` from that of all below each bound `[row, option − 1]`."""
     # nothing lies below the first option, and everything below a bound after the last
     ends = np.zeros((len(below), 1)), below, np.ones((len(below), 1))
@@ -160,7 +162,7 @@ def compute_option_probabilities(below: Floats) -> Floats:
     return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
 
-def fit_terms(
+def fit_cumulative_link_parameters(
     F: Floats,
     judges: Ints,
     answers: Ints,
@@ -264,11 +266,11 @@ class _NegativeLogLikelihood:
                 (self.who @ squares).ravel(),
             ]
         )
-        return CURVATURE_A_JUDGMENT * by_term + 1e-3
+        return LIKELIHOOD_CURVATURE_PER_JUDGMENT * by_term + 1e-3
 
     def loss(self, values: Floats) -> tuple[float, Floats]:
         terms = self.shape.like(values)
-        place, scale = locate_rows(terms, self.F, self.judges)
+        place, scale = compute_location_and_scale_of_rows(terms, self.F, self.judges)
         # bounds of each answer on the logistic scale `[judgment]`
         cuts = terms.cuts
         high = np.where(self.top, np.inf, scale * (cuts[self.upper] - place))

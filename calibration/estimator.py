@@ -21,8 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from pollex.calibration.judgments import (
     UNKNOWN_JUDGE_CODE,
     Judgments,
-    encode_judges,
-    encode_judgments,
+    convert_judge_names_to_indices,
+    convert_judgments_to_arrays,
     is_missing_value,
     list_judge_per_row,
 )
@@ -86,8 +86,8 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         fitted = copy.copy(self)
         fitted.questionnaire_ = _require_questionnaire(X, questions)
         checked = fitted.questionnaire_.checked(X)
-        labels = encode_judgments(y, judges, fitted.questionnaire_, len(checked))
-        _require_answers(labels, fitted.questionnaire_)
+        labels = convert_judgments_to_arrays(y, judges, fitted.questionnaire_, len(checked))
+        _require_labels_for_questions(labels, fitted.questionnaire_)
         codes_with_labels = []
         for code in np.unique(labels.judge):
             if code != UNKNOWN_JUDGE_CODE:
@@ -98,7 +98,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         fitted._learn(
             checked,
             labels.coded(fitted.judges_),
-            _number_groups(groups, len(checked)),
+            _number_row_groups(groups, len(checked)),
         )
         self.__dict__.update(fitted.__dict__)
 
@@ -124,7 +124,9 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """
         check_is_fitted(self, "questionnaire_")
         checked = self.questionnaire_.checked(X)
-        codes = encode_judges(list_judge_per_row(judges, len(checked)), self.judges_)
+        codes = convert_judge_names_to_indices(
+            list_judge_per_row(judges, len(checked)), self.judges_
+        )
 
         return self._distribution(
             checked,
@@ -179,7 +181,7 @@ class JudgedEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 hint="use predict_each",
             )
 
-        return combine_judges(self.predict_each(X, trusted, question), aggregate)
+        return combine_answer_values_of_judges(self.predict_each(X, trusted, question), aggregate)
 
     def proba_for(
         self,
@@ -323,7 +325,7 @@ def _require_valid_settings(model: JudgedEstimator) -> None:
             )
 
 
-def _number_groups(groups: Sequence[object] | None, rows: int) -> Ints:
+def _number_row_groups(groups: Sequence[object] | None, rows: int) -> Ints:
     """Return numbers of the groups `[row]`; each row is its own group by default."""
     if groups is None:
         return np.arange(rows)
@@ -360,7 +362,7 @@ def _number_groups(groups: Sequence[object] | None, rows: int) -> Ints:
     )
 
 
-def _require_answers(labels: Judgments, questions: Questionnaire) -> None:
+def _require_labels_for_questions(labels: Judgments, questions: Questionnaire) -> None:
     answers = labels.of_question(questions.index())
     if not len(answers):
         raise WrongUse(
@@ -404,7 +406,7 @@ JudgeAggregation = Literal["mean", "max"] | float
 """How the expected answers of several judges become one: their mean, the largest, or a quantile from 0 to 1."""
 
 
-def combine_judges(values: Floats, aggregate: JudgeAggregation) -> Floats:
+def combine_answer_values_of_judges(values: Floats, aggregate: JudgeAggregation) -> Floats:
     """Combine values of several judges `[row, judge]` into one `[row]`.
 
     Raises:

@@ -54,10 +54,10 @@ class Inputs:
 
     def of(self, X: Floats) -> ImputedRows:
         """Return inputs `[row, input]`; a missing answer is what is expected given the others."""
-        columns, absent = _compute_columns(X, self.questionnaire)
+        columns, absent = _compute_feature_columns(X, self.questionnaire)
         varying = self.varying.astype(bool)
         return self.gaussian.filled(
-            _standardize(
+            _standardize_kept_columns(
                 columns,
                 absent,
                 varying,
@@ -68,7 +68,7 @@ class Inputs:
 
     def names(self) -> tuple[str, ...]:
         """Return the question of each input `[input]`."""
-        every = _list_column_questions(self.questionnaire)
+        every = _list_question_of_each_column(self.questionnaire)
         return tuple(name for name, varies in zip(every, self.varying, strict=True) if varies)
 
     def arrays(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Inputs:
         }
 
 
-def measure_columns(columns: Floats) -> tuple[Floats, Floats]:
+def compute_column_means_and_deviations(columns: Floats) -> tuple[Floats, Floats]:
     """Compute mean and standard deviation of each column `[column]`; NaN is missing."""
     counts = np.maximum((~np.isnan(columns)).sum(axis=0), 1)
     mean = np.nansum(columns, axis=0) / counts
@@ -102,10 +102,10 @@ def fit_model_inputs(
         only: Ids of the questions that are looked at; None: all that are asked.
     """
     # which columns vary enough, and belong to a question that is looked at
-    columns, absent = _compute_columns(X, questionnaire)
-    mean, spread = measure_columns(np.where(absent, np.nan, columns))
+    columns, absent = _compute_feature_columns(X, questionnaire)
+    mean, spread = compute_column_means_and_deviations(np.where(absent, np.nan, columns))
     selected = []
-    for name in _list_column_questions(questionnaire):
+    for name in _list_question_of_each_column(questionnaire):
         selected.append(only is None or name in only)
 
     # the least spread of each column: of its scores, of its mass, of its indicator
@@ -117,14 +117,14 @@ def fit_model_inputs(
         else:
             score_range = 1.0
 
-        ranges.extend([score_range] * _count_columns(scale))
+        ranges.extend([score_range] * _count_columns_of_scale(scale))
 
     masses = np.full(len(scales), MIN_MASS_COLUMN_DEVIATION)
     indicators = np.full(len(scales), MIN_COLUMN_DEVIATION)
     least = np.concatenate([MIN_COLUMN_DEVIATION * np.array(ranges), masses, indicators])
     varying = (spread > least) & np.array(selected, dtype=bool)
     # what goes with what is learned from the standardized columns
-    standard = _standardize(
+    standard = _standardize_kept_columns(
         columns,
         absent,
         varying,
@@ -149,7 +149,7 @@ def restore_model_inputs(questionnaire: Questionnaire, arrays: dict[str, Any]) -
             options entered.
     """
     columns_then = len(arrays["kept"])
-    columns_now = len(_list_column_questions(questionnaire))
+    columns_now = len(_list_question_of_each_column(questionnaire))
     if columns_then != columns_now:
         raise WrongUse(
             f"it was fitted to answers in {columns_then} columns, and its questions have "
@@ -167,7 +167,7 @@ def restore_model_inputs(questionnaire: Questionnaire, arrays: dict[str, Any]) -
     )
 
 
-def _compute_columns(X: Floats, questionnaire: Questionnaire) -> tuple[Floats, Bools]:
+def _compute_feature_columns(X: Floats, questionnaire: Questionnaire) -> tuple[Floats, Bools]:
     """Compute all possible columns, and a mask of inapplicable ones `[row, column]`."""
     if not questionnaire.asked:
         return np.zeros((len(X), 0)), np.zeros((len(X), 0), dtype=bool)
@@ -189,7 +189,7 @@ def _compute_columns(X: Floats, questionnaire: Questionnaire) -> tuple[Floats, B
             out=np.zeros_like(probabilities),
             where=z != 0,
         )
-        parts.append(shares[:, : _count_columns(scale)])
+        parts.append(shares[:, : _count_columns_of_scale(scale)])
 
     # NaN != 0, so that what is missing stays NaN; what does not apply has an indicator, and stands
     # at the mean
@@ -201,7 +201,7 @@ def _compute_columns(X: Floats, questionnaire: Questionnaire) -> tuple[Floats, B
     return columns, np.concatenate([nowhere[:, places], nowhere, np.zeros_like(nowhere)], axis=1)
 
 
-def _standardize(
+def _standardize_kept_columns(
     columns: Floats,
     absent: Bools,
     varying: Bools,
@@ -215,24 +215,24 @@ def _standardize(
     return np.asarray(np.where(absent[:, varying], 0.0, standard))
 
 
-def _list_column_questions(questionnaire: Questionnaire) -> Sequence[str]:
+def _list_question_of_each_column(questionnaire: Questionnaire) -> Sequence[str]:
     scales = questionnaire.asked
     scores: list[str] = []
     for scale in scales:
-        scores.extend([scale.question] * _count_columns(scale))
+        scores.extend([scale.question] * _count_columns_of_scale(scale))
 
     # the columns of scores, then one of mass and one indicator for each question
     questions = [scale.question for scale in scales]
     return [*scores, *questions, *questions]
 
 
-def _count_columns(scale: Scale) -> int:
+def _count_columns_of_scale(scale: Scale) -> int:
     if scale.ordinal or len(scale.values) == 2:
         return 1
     return len(scale.values)
 
 
-IMPUTATION_ROUNDS = 25
+IMPUTATION_EM_ITERATIONS = 25
 """Of expectation-maximisation; with few gaps it stands still after five."""
 
 
@@ -281,7 +281,7 @@ class FittedGaussian:
         size = rows.shape[1]
         gaussian = cls(np.zeros(size), np.eye(size))
         # without gaps one round is exact
-        for _ in range(IMPUTATION_ROUNDS if np.isnan(rows).any() else 1):
+        for _ in range(IMPUTATION_EM_ITERATIONS if np.isnan(rows).any() else 1):
             full = gaussian.filled(rows)
             mean = full.rows.mean(axis=0)
             away = full.rows - mean

@@ -11,7 +11,7 @@ from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 
 
-def assign_folds(groups: Ints, folds: int, rng: np.random.Generator) -> list[Ints]:
+def assign_groups_to_folds(groups: Ints, folds: int, rng: np.random.Generator) -> list[Ints]:
     """Split rows into folds of whole groups; folds differ by at most one group.
 
     Args:
@@ -31,7 +31,7 @@ def assign_folds(groups: Ints, folds: int, rng: np.random.Generator) -> list[Int
     return [np.flatnonzero(np.isin(groups, part)) for part in parts]
 
 
-def take_rows(X: Floats, y: Judgments, rows: Ints) -> tuple[Floats, Judgments]:
+def take_rows_with_judgments(X: Floats, y: Judgments, rows: Ints) -> tuple[Floats, Judgments]:
     """Return some rows and their judgments, numbered anew.
 
     A model that is fitted on them sees nothing of the others.

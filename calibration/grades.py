@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pollex.calibration.candidates import DECORRELATED, NETWORK
+from pollex.calibration.candidates import CALIBRATION_NETWORK_NAME, DECORRELATED_NETSAT_NAME
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.thumbs import (
     Fold,
     JudgePerConversation,
-    flatten_answers,
+    flatten_answer_probabilities,
     make_candidates,
     make_thumb_questionnaire,
 )
@@ -49,13 +49,13 @@ def make_grade_scale(question: str, grades: Floats) -> Scale | None:
     Args:
         grades: NaN where none was given `[row]`.
     """
-    distinct = np.unique(round_grades(grades[~np.isnan(grades)]))
+    distinct = np.unique(round_grades_if_too_many(grades[~np.isnan(grades)]))
     if not 2 <= len(distinct) <= MAX_DISTINCT_GRADES:
         return None
     return Scale(question, tuple(distinct.tolist()), asked=False)
 
 
-def round_grades(grades: Floats) -> Floats:
+def round_grades_if_too_many(grades: Floats) -> Floats:
     """Round grades to whole ones where there are too many different ones to learn each."""
     if len(np.unique(grades[~np.isnan(grades)])) > MAX_DISTINCT_GRADES:
         return np.round(grades)
@@ -74,7 +74,7 @@ def make_rating_questionnaire(
     )
 
 
-def fit_to_grades(
+def fit_model_to_grades(
     name: str,
     answers: Floats,
     signs: Sequence[float],
@@ -99,14 +99,14 @@ def fit_to_grades(
     who: Sequence[str | None] = judges or [None] * len(grades)
 
     # the network learns every question, the linear models the main one alone
-    learned_scales = scales if name == NETWORK else scales[:1]
+    learned_scales = scales if name == CALIBRATION_NETWORK_NAME else scales[:1]
     labels = []
     for place, scale in enumerate(learned_scales):
         for row in np.flatnonzero(~np.isnan(grades[:, place])).tolist():
             labels.append((row, scale.question, who[row], float(grades[row, place])))
 
     return make_candidates(signs)[name].fit(
-        flatten_answers(answers),
+        flatten_answer_probabilities(answers),
         labels,
         None,
         questions,
@@ -114,7 +114,7 @@ def fit_to_grades(
     )
 
 
-def compare_grades(
+def compare_models_on_grades(
     folds: Sequence[Fold],
     grades: Floats,
     scales: Sequence[Scale],
@@ -126,14 +126,14 @@ def compare_grades(
 
     Args:
         folds: Together all rows.
-        grades: `[row, question]`, as in `fit_to_grades`.
+        grades: `[row, question]`, as in `fit_model_to_grades`.
         together: What goes together bears one number `[row]`.
         rng: Of the intervals.
     """
     # predicted distributions of the main grade, by candidate `[row, grade]`
     there = ~np.isnan(grades[:, 0])
     proba = {}
-    for name in (DECORRELATED, NETWORK):
+    for name in (DECORRELATED_NETSAT_NAME, CALIBRATION_NETWORK_NAME):
         proba[name] = np.full((len(grades), len(scales[0].values)), np.nan)
 
     for fold in folds:
@@ -145,7 +145,7 @@ def compare_grades(
                 if inside:
                     who.append(judge)
         for name, column in proba.items():
-            model = fit_to_grades(
+            model = fit_model_to_grades(
                 name,
                 fold.answers[training],
                 fold.signs,
@@ -154,7 +154,9 @@ def compare_grades(
                 who,
                 groups=together[training],
             )
-            column[fold.out] = model.predict_proba(flatten_answers(fold.answers[fold.out]))
+            column[fold.out] = model.predict_proba(
+                flatten_answer_probabilities(fold.answers[fold.out])
+            )
 
     # the figures of both, on the rows that have a grade
     answers = np.searchsorted(scales[0].values, grades[there, 0])
@@ -171,7 +173,7 @@ def compare_grades(
     for name, held_out in predictions.items():
         figures[name] = assess_predictions(held_out, rng, smooth=False)
 
-    network = predictions[NETWORK]
+    network = predictions[CALIBRATION_NETWORK_NAME]
     # mean predicted and mean given grade in each fifth of the predictions
     parts = np.array_split(
         np.argsort(network.expected, kind="stable"),
@@ -183,4 +185,6 @@ def compare_grades(
             (float(network.expected[part].mean()), float(network.given[part].mean()), len(part))
         )
 
-    return GradeComparison(NETWORK, REASON_FOR_RATING_MODEL, figures, tuple(fifths))
+    return GradeComparison(
+        CALIBRATION_NETWORK_NAME, REASON_FOR_RATING_MODEL, figures, tuple(fifths)
+    )

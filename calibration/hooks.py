@@ -55,7 +55,7 @@ class SettingsSearch:
     find: Callable[[Any, Floats, Judgments, Ints], SearchOutcome]
 
 
-def get_recipe(name: str) -> TrainingRecipe:
+def get_training_recipe(name: str) -> TrainingRecipe:
     """Return a recipe of a room.
 
     Raises:
@@ -63,11 +63,11 @@ def get_recipe(name: str) -> TrainingRecipe:
     """
     recipes: dict[str, TrainingRecipe] = {r.name: r for r in list_hooks(TrainingRecipe)}
     if name not in recipes:
-        raise make_missing_error("recipe", name, ["shrunk", *recipes])
+        raise make_unknown_setting_word_error("recipe", name, ["shrunk", *recipes])
     return recipes[name]
 
 
-def get_search(name: str) -> SettingsSearch:
+def get_settings_search(name: str) -> SettingsSearch:
     """Return a search of a room.
 
     Raises:
@@ -75,11 +75,13 @@ def get_search(name: str) -> SettingsSearch:
     """
     searches: dict[str, SettingsSearch] = {s.name: s for s in list_hooks(SettingsSearch)}
     if name not in searches:
-        raise make_missing_error("search", name, [*searches, None])
+        raise make_unknown_setting_word_error("search", name, [*searches, None])
     return searches[name]
 
 
-def make_missing_error(setting: str, name: str, known_names: Sequence[str | None]) -> WrongUse:
+def make_unknown_setting_word_error(
+    setting: str, name: str, known_names: Sequence[str | None]
+) -> WrongUse:
     """Return the error for a word that no room knows."""
     names = ", ".join(map(repr, known_names))
     return WrongUse(

@@ -69,7 +69,7 @@ class Judgments:
     def coded(self, judges: Sequence[str]) -> Judgments:
         """Recode judges for other names; judges not among them become unknown."""
         # name by name, not judgment by judgment: those are many more
-        codes = encode_judges([*self.judges, None], judges)
+        codes = convert_judge_names_to_indices([*self.judges, None], judges)
         return Judgments(
             self.row,
             self.question,
@@ -79,7 +79,7 @@ class Judgments:
         )
 
 
-def encode_judges(names: Iterable[object], judges: Sequence[str]) -> Ints:
+def convert_judge_names_to_indices(names: Iterable[object], judges: Sequence[str]) -> Ints:
     """Return indices of names in `judges` `[name]`; −1 for unknown names."""
     places: dict[str | None, int] = {name: place for place, name in enumerate(judges)}
     return np.array(
@@ -133,7 +133,7 @@ def list_judge_per_row(judges: Sequence[Any] | None, rows: int) -> list[Any]:
     return who
 
 
-def encode_judgments(
+def convert_judgments_to_arrays(
     y: Any,
     judges: Sequence[object] | None = None,
     questions: Questionnaire | None = None,
@@ -166,11 +166,11 @@ def encode_judgments(
 
         are_tuples = not entries or any(isinstance(entry, (list, tuple)) for entry in entries)
         if are_tuples:
-            records = _check_records(entries, judges)
+            records = _check_judgment_records(entries, judges)
         else:
             records = _make_records_of_main_question(entries, judges, questions, rows)
 
-        labels = _encode_records(records, questions)
+        labels = _convert_records_to_arrays(records, questions)
 
     # X may have fewer rows than the judgments speak of
     if rows is not None and len(labels) and not (labels.row.min() >= 0 and labels.row.max() < rows):
@@ -202,12 +202,14 @@ def _make_records_of_main_question(
     records: list[JudgmentRecord] = []
     for row, value in enumerate(values):
         if not is_missing_value(value):
-            records.append((row, questions.main, who[row], _parse_value(value)))
+            records.append((row, questions.main, who[row], _parse_answer_value(value)))
 
     return records
 
 
-def _check_records(entries: Sequence[Any], judges: Sequence[object] | None) -> list[JudgmentRecord]:
+def _check_judgment_records(
+    entries: Sequence[Any], judges: Sequence[object] | None
+) -> list[JudgmentRecord]:
     if judges is not None:
         raise WrongUse(
             "judges beside judgments that name their own",
@@ -219,7 +221,7 @@ def _check_records(entries: Sequence[Any], judges: Sequence[object] | None) -> l
         if not (isinstance(entry, (list, tuple)) and len(entry) == 4):
             odd.append(entry)
 
-    _refuse_records(
+    _raise_error_for_odd_records(
         odd,
         entries,
         "that are no (row, question, judge, answer)",
@@ -231,7 +233,7 @@ def _check_records(entries: Sequence[Any], judges: Sequence[object] | None) -> l
         if not str(entry[0]).removesuffix(".0").removeprefix("-").isdecimal():
             odd.append(entry)
 
-    _refuse_records(
+    _raise_error_for_odd_records(
         odd,
         entries,
         "of rows that are no whole numbers",
@@ -239,12 +241,12 @@ def _check_records(entries: Sequence[Any], judges: Sequence[object] | None) -> l
     )
     records: list[JudgmentRecord] = []
     for row, question, judge, value in entries:
-        records.append((int(float(row)), str(question), judge, _parse_value(value)))
+        records.append((int(float(row)), str(question), judge, _parse_answer_value(value)))
 
     return records
 
 
-def _refuse_records(
+def _raise_error_for_odd_records(
     odd: Sequence[object],
     entries: Sequence[object],
     what: str,
@@ -259,7 +261,7 @@ def _refuse_records(
         )
 
 
-def _parse_value(answer: Any) -> float | str:
+def _parse_answer_value(answer: Any) -> float | str:
     try:
         if is_missing_value(answer):
             return np.nan
@@ -268,7 +270,9 @@ def _parse_value(answer: Any) -> float | str:
         return str(answer)
 
 
-def _encode_records(records: Sequence[JudgmentRecord], questions: Questionnaire) -> Judgments:
+def _convert_records_to_arrays(
+    records: Sequence[JudgmentRecord], questions: Questionnaire
+) -> Judgments:
     # place of each question, and of each value among its question's options
     places = {scale.question: number for number, scale in enumerate(questions.scales)}
     options: list[dict[float | str, int]] = []
@@ -301,7 +305,7 @@ def _encode_records(records: Sequence[JudgmentRecord], questions: Questionnaire)
     return Judgments(
         row=np.array([row for row, *_ in records], dtype=np.int64),
         question=np.array([places[question] for _, question, *_ in records], dtype=np.int64),
-        judge=encode_judges([judge for *_, judge, _ in records], names),
+        judge=convert_judge_names_to_indices([judge for *_, judge, _ in records], names),
         answer=np.array(
             [options[places[question]][value] for _, question, _, value in records], dtype=np.int64
         ),
@@ -309,7 +313,7 @@ def _encode_records(records: Sequence[JudgmentRecord], questions: Questionnaire)
     )
 
 
-def pair_predictions(
+def pair_predictions_with_judgments(
     proba: Floats,
     labels: Judgments,
     scale: Scale,

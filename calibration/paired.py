@@ -10,7 +10,7 @@ SIGN_FLIP_DRAWS = 2000
 MIN_STANDARD_ERROR = 1e-12
 
 
-def compute_standard_error(values: Floats, texts: Ints) -> float:
+def compute_clustered_standard_error_of_mean(values: Floats, texts: Ints) -> float:
     """Compute the cluster-robust standard error of a mean over judgments; clusters are texts.
 
     The sum over texts of the squared summed deviations, over the squared count; 0 with one text
@@ -23,7 +23,7 @@ def compute_standard_error(values: Floats, texts: Ints) -> float:
     return float(np.sqrt((sums**2).sum() * count / max(count - 1, 1)) / len(values))
 
 
-def compute_joint_intervals(
+def compute_joint_intervals_of_mean_gains(
     gains: Floats,
     blocks: Ints,
     rng: np.random.Generator,
@@ -44,7 +44,9 @@ def compute_joint_intervals(
     _, places = np.unique(blocks, return_inverse=True)
     sums = np.zeros((places.max() + 1, gains.shape[1]))
     np.add.at(sums, places, gains - mean)
-    errors = np.array([compute_standard_error(column, blocks) for column in gains.T])
+    errors = np.array(
+        [compute_clustered_standard_error_of_mean(column, blocks) for column in gains.T]
+    )
 
     # A comparison without any spread is what it is: it widens nothing.
     signs = rng.choice((-1.0, 1.0), size=(SIGN_FLIP_DRAWS, len(sums)))

@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as arrays_of
 from safetensors.numpy import save as bytes_of
 
-from pollex.calibration import JSON_NAME
+from pollex.calibration import CALIBRATOR_FILE_NAME
 from pollex.calibration.estimator import EstimatorState
 from pollex.calibration.models import get_model_class, get_model_name
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -76,7 +76,7 @@ class CalibratorFiles:
     arrays: bytes
 
 
-def pack_calibrator(
+def serialize_calibrator(
     model: JudgedEstimator,
     beside: JudgedEstimator | None = None,
     others: Sequence[JudgedEstimator] = (),
@@ -92,17 +92,17 @@ def pack_calibrator(
         WrongUse: A setting or a fact can't be written as JSON.
     """
     # arrays of all calibrators go into one file; names tell whose they are
-    state = get_state(model)
+    state = get_calibrator_state(model)
     if beside is None:
         other = EstimatorState({}, {})
     else:
-        other = get_state(beside, SECOND_CALIBRATOR_PREFIX)
+        other = get_calibrator_state(beside, SECOND_CALIBRATOR_PREFIX)
 
     other_states = {}
     for other_model in others:
         questions = other_model.questionnaire_
         prefix = QUESTION_ARRAY_PREFIX.format(questions.index())
-        other_states[questions.main] = get_state(other_model, prefix)
+        other_states[questions.main] = get_calibrator_state(other_model, prefix)
 
     arrays_by_name = state.arrays | other.arrays
     for other_state in other_states.values():
@@ -124,7 +124,7 @@ def pack_calibrator(
     )
 
 
-def unpack_calibrator(
+def deserialize_calibrator(
     facts: Mapping[str, object],
     arrays: bytes,
     where: str = "calibrator",
@@ -157,8 +157,10 @@ def unpack_calibrator(
 
     # facts and arrays that don't fit each other fail here, in many ways
     try:
-        model = restore_state(EstimatorState(dict(facts), arrays_of(arrays)), prefix)
-        _require_predictions(model)
+        model = restore_calibrator_from_state(
+            EstimatorState(dict(facts), arrays_of(arrays)), prefix
+        )
+        _require_valid_predicted_probabilities(model)
     except WrongUse as error:  # a model or a questionnaire that there is not
         raise BadCalibrator(
             error.what,
@@ -172,7 +174,7 @@ def unpack_calibrator(
     return model
 
 
-def _require_predictions(model: JudgedEstimator) -> None:
+def _require_valid_predicted_probabilities(model: JudgedEstimator) -> None:
     """Refuse a model that gives no probabilities: what was learned of it was changed.
 
     Raises:
@@ -194,7 +196,7 @@ def _require_predictions(model: JudgedEstimator) -> None:
         raise ValueError("it gives no probabilities")
 
 
-def get_state(model: JudgedEstimator, prefix: str = "") -> EstimatorState:
+def get_calibrator_state(model: JudgedEstimator, prefix: str = "") -> EstimatorState:
     """Return the full state of a fitted calibrator, so that another may contain it.
 
     Args:
@@ -207,12 +209,12 @@ def get_state(model: JudgedEstimator, prefix: str = "") -> EstimatorState:
     questions = model.questionnaire_
     facts = {
         "model": get_model_name(model),
-        "settings": _to_json(model.get_params(deep=False)),
+        "settings": _convert_to_json_value(model.get_params(deep=False)),
         "questionnaire": {
             "main": questions.main,
-            "scales": [_to_json(asdict(scale)) for scale in questions.scales],
+            "scales": [_convert_to_json_value(asdict(scale)) for scale in questions.scales],
         },
-        "learned": _to_json(state.facts),
+        "learned": _convert_to_json_value(state.facts),
     }
 
     return EstimatorState(
@@ -221,7 +223,7 @@ def get_state(model: JudgedEstimator, prefix: str = "") -> EstimatorState:
     )
 
 
-def restore_state(state: EstimatorState, prefix: str = "") -> JudgedEstimator:
+def restore_calibrator_from_state(state: EstimatorState, prefix: str = "") -> JudgedEstimator:
     """Return the calibrator that `described` was given; arrays of other prefixes are left alone.
 
     Raises:
@@ -243,7 +245,7 @@ def restore_state(state: EstimatorState, prefix: str = "") -> JudgedEstimator:
     questions = Questionnaire(tuple(scales), questionnaire["main"])
     kind = get_model_class(facts["model"])
     return kind.from_state(
-        _restore_settings(kind, facts["settings"]),
+        _restore_settings_from_json(kind, facts["settings"]),
         questions,
         EstimatorState(dict(facts["learned"]), arrays),
     )
@@ -263,7 +265,7 @@ def save(
         WrongUse: The folder can't be written.
     """
     # the arrays first, the JSON that names them last
-    pack = pack_calibrator(model, others=others)
+    pack = serialize_calibrator(model, others=others)
     arrays = f"calibrator-{pack.facts['arrays_sha256'][:12]}.safetensors"
     text = json.dumps(
         pack.facts | {"arrays": arrays},
@@ -274,7 +276,7 @@ def save(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_file(folder / arrays, pack.arrays, named=False)
-        write_file(folder / JSON_NAME, f"{text}\n".encode(), named=False)
+        write_file(folder / CALIBRATOR_FILE_NAME, f"{text}\n".encode(), named=False)
         # arrays of earlier calibrators are no longer named by anything
         for other in folder.glob("calibrator-*.safetensors"):
             if other.name != arrays:
@@ -286,7 +288,7 @@ def save(
             hint="give another folder",
         ) from error
 
-    return folder / JSON_NAME
+    return folder / CALIBRATOR_FILE_NAME
 
 
 def load(path: Path) -> JudgedEstimator:
@@ -295,13 +297,13 @@ def load(path: Path) -> JudgedEstimator:
     Raises:
         BadCalibrator: Nothing is there, or it can't be trusted; says what to do.
     """
-    return unpack_calibrator(*_read_files(path))
+    return deserialize_calibrator(*_read_calibrator_files(path))
 
 
 def load_each(path: Path) -> dict[str, JudgedEstimator]:
     """Load the calibrator of every question that one was fitted for, the main one first; see `load`."""
-    facts, arrays, where = _read_files(path)
-    main = unpack_calibrator(facts, arrays, where)
+    facts, arrays, where = _read_calibrator_files(path)
+    main = deserialize_calibrator(facts, arrays, where)
     others = facts.get("questions", {})
     # each other question is one of the questionnaire
     if not isinstance(others, dict) or not all(
@@ -326,7 +328,7 @@ def load_each(path: Path) -> dict[str, JudgedEstimator]:
 
     calibrators = {}
     for name, other_facts in others.items():
-        calibrators[name] = unpack_calibrator(
+        calibrators[name] = deserialize_calibrator(
             facts | other_facts,
             arrays,
             where,
@@ -346,10 +348,10 @@ def is_calibrator_file(path: Path) -> bool:
     return isinstance(facts, dict) and facts.get("format") == CALIBRATOR_FORMAT_VERSION
 
 
-def _read_files(path: Path) -> tuple[dict[str, object], bytes, str]:
+def _read_calibrator_files(path: Path) -> tuple[dict[str, object], bytes, str]:
     """Return the facts of a calibrator, its arrays, and its file for messages."""
     # the JSON, and then the arrays that it names
-    file = path / JSON_NAME if path.is_dir() else path
+    file = path / CALIBRATOR_FILE_NAME if path.is_dir() else path
     try:
         facts = json.loads(read_file_text(file))
     except OSError as error:
@@ -390,7 +392,7 @@ def _read_files(path: Path) -> tuple[dict[str, object], bytes, str]:
     return facts, arrays, str(file)
 
 
-def _to_json(value: object) -> object:
+def _convert_to_json_value(value: object) -> object:
     """Convert a value to JSON types; an unfitted estimator becomes name and settings.
 
     Raises:
@@ -402,14 +404,14 @@ def _to_json(value: object) -> object:
     if isinstance(value, JudgedEstimator):
         return {
             "estimator": get_model_name(value),
-            "settings": _to_json(value.get_params(deep=False)),
+            "settings": _convert_to_json_value(value.get_params(deep=False)),
         }
     if isinstance(value, Mapping):
-        return {str(key): _to_json(inner) for key, inner in value.items()}
+        return {str(key): _convert_to_json_value(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_to_json(inner) for inner in value]
+        return [_convert_to_json_value(inner) for inner in value]
     if isinstance(value, np.generic):
-        return _to_json(value.item())
+        return _convert_to_json_value(value.item())
     if (
         value is None
         or isinstance(value, (bool, int, str))
@@ -424,7 +426,7 @@ def _to_json(value: object) -> object:
     )
 
 
-def _restore_settings(
+def _restore_settings_from_json(
     kind: type[JudgedEstimator], stored: Mapping[str, object]
 ) -> dict[str, object]:
     """Restore settings from JSON: lists become tuples if the default is one."""
@@ -435,7 +437,7 @@ def _restore_settings(
     restored = {}
     for name, value in stored.items():
         if name not in RETIRED_SETTING_NAMES:
-            restored[name] = _restore_value(value)
+            restored[name] = _restore_value_from_json(value)
 
     settings = {}
     for name, value in restored.items():
@@ -445,16 +447,16 @@ def _restore_settings(
     return settings
 
 
-def _restore_value(value: object) -> Any:
+def _restore_value_from_json(value: object) -> Any:
     if isinstance(value, dict) and value.keys() == {"estimator", "settings"}:
         kind = get_model_class(value["estimator"])
-        return kind(**_restore_settings(kind, value["settings"]))
+        return kind(**_restore_settings_from_json(kind, value["settings"]))
     if isinstance(value, dict):
         values = {}
         for key, inner in value.items():
-            values[key] = _restore_value(inner)
+            values[key] = _restore_value_from_json(inner)
 
         return values
     if isinstance(value, list):
-        return [_restore_value(inner) for inner in value]
+        return [_restore_value_from_json(inner) for inner in value]
     return value

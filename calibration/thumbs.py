@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pollex.calibration.candidates import (
-    BEGINNING,
-    BEST,
-    DECORRELATED,
-    NETWORK,
-    PLAIN,
+    CALIBRATION_NETWORK_NAME,
+    DECORRELATED_NETSAT_NAME,
+    LEAST_LOG_LOSS_CHOICE_NAME,
+    NETWORK_STARTING_MODEL_NAME,
+    PLAIN_NETSAT_NAME,
     CandidateScore,
     LabelsPoint,
 )
@@ -26,7 +26,7 @@ from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Bools, Floats, Ints
 
 THUMB_QUESTION_ID = "thumb"
-LIKERT_OPTIONS = 5
+LIKERT_OPTION_COUNT = 5
 
 RUBRIC_DEVIATION_PRECISION = 100.0
 """Precision of the prior on what single rubrics deviate by: it takes some hundred conversations to move them far."""
@@ -34,7 +34,7 @@ RUBRIC_DEVIATION_PRECISION = 100.0
 HIDDEN_UNITS_A_LAYER = 8
 """Of each layer of the network: with 16 it needs twice as many labels for the same gain in the planted world."""
 
-PENALTY_STRENGTHS = (5.0, 20.0)
+NETWORK_PENALTY_STRENGTHS_TRIED = (5.0, 20.0)
 """λ, how strongly the network is shrunk to its beginning: the second, unless thousands of labels show that less is
 better."""
 
@@ -87,8 +87,8 @@ def make_candidates(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
     signs = tuple(float(sign) for sign in signs)
 
     return {
-        PLAIN: WeightedSum(signs, independence=1.0),
-        DECORRELATED: WeightedSum(signs),
+        PLAIN_NETSAT_NAME: WeightedSum(signs, independence=1.0),
+        DECORRELATED_NETSAT_NAME: WeightedSum(signs),
         "NetSAT with learned weights": WeightedSum(
             signs, independence=1.0, deviations=RUBRIC_DEVIATION_PRECISION
         ),
@@ -98,11 +98,11 @@ def make_candidates(signs: Sequence[float]) -> dict[str, JudgedEstimator]:
         "ordinal mixed effects": OrdinalMixedEffects(
             shared=30.0, intercepts=4.0, scales=None, slopes=None
         ),
-        NETWORK: CalibrationNetwork(
+        CALIBRATION_NETWORK_NAME: CalibrationNetwork(
             HIDDEN_UNITS_A_LAYER,
             HIDDEN_UNITS_A_LAYER,
             start=make_network_start(signs),
-            strengths=PENALTY_STRENGTHS,
+            strengths=NETWORK_PENALTY_STRENGTHS_TRIED,
         ),
     }
 
@@ -126,13 +126,13 @@ def make_network_start(signs: Sequence[float]) -> JudgedEstimator:
     )
 
 
-def compare_candidates(
+def compare_calibration_models_by_folds(
     folds: Sequence[Fold],
     positive: Bools,
     judges: JudgePerConversation = None,
     progress: Callable[[], None] = lambda: None,
     together: Ints | None = None,
-    requested: str = NETWORK,
+    requested: str = CALIBRATION_NETWORK_NAME,
 ) -> ModelComparison:
     """Fit every candidate without each fold, and measure it there.
 
@@ -161,8 +161,8 @@ def compare_candidates(
             for judge, inside in zip(judges, training, strict=True):
                 if inside:
                     who.append(judge)
-        for name in (*make_candidates(fold.signs), BEGINNING):
-            model = fit_candidate(
+        for name in (*make_candidates(fold.signs), NETWORK_STARTING_MODEL_NAME):
+            model = fit_calibration_model(
                 name,
                 fold.answers[training],
                 fold.signs,
@@ -170,7 +170,7 @@ def compare_candidates(
                 who,
                 groups=blocks[training],
             )
-            predicted = predict_thumb_up(model, fold.answers[fold.out])
+            predicted = predict_thumb_up_probability(model, fold.answers[fold.out])
             proba.setdefault(name, np.full(len(positive), np.nan))[fold.out] = predicted
 
         progress()
@@ -182,13 +182,13 @@ def compare_candidates(
 
     losses = {}
     for name, loss in every.items():
-        if name != BEGINNING:
+        if name != NETWORK_STARTING_MODEL_NAME:
             losses[name] = loss
 
-    chosen, why = _choose_candidate(losses, requested)
+    chosen, why = _choose_calibration_model(losses, requested)
     # what the network adds with a quarter, a half and all of the labels
     curve: tuple[LabelsPoint, ...] = ()
-    if NETWORK in losses and len(positive) >= MIN_LABELS_FOR_LEARNING_CURVE:
+    if CALIBRATION_NETWORK_NAME in losses and len(positive) >= MIN_LABELS_FOR_LEARNING_CURVE:
         whole = _measure_learning_curve_point(
             round(len(positive) * (1 - 1 / len(folds))),
             every,
@@ -205,7 +205,7 @@ def compare_candidates(
     return ModelComparison(
         chosen,
         why,
-        make_candidate_scores(losses, chosen, blocks),
+        make_cross_validation_of_each_model(losses, chosen, blocks),
         proba[chosen],
         curve,
     )
@@ -223,7 +223,7 @@ def _measure_learning_curve(
 ) -> LabelsPoint:
     """Compare the network with its beginning on a share of each fold's training rows; fewer networks, for the time."""
     losses = {}
-    for name in (BEGINNING, NETWORK):
+    for name in (NETWORK_STARTING_MODEL_NAME, CALIBRATION_NETWORK_NAME):
         losses[name] = np.zeros(len(positive))
 
     counts = []
@@ -235,8 +235,8 @@ def _measure_learning_curve(
         counts.append(len(part))
 
         for name, loss in losses.items():
-            smaller = {"seeds": 5} if name == NETWORK else {}
-            model = fit_candidate(
+            smaller = {"seeds": 5} if name == CALIBRATION_NETWORK_NAME else {}
+            model = fit_calibration_model(
                 name,
                 fold.answers[part],
                 fold.signs,
@@ -244,7 +244,7 @@ def _measure_learning_curve(
                 groups=blocks[part],
                 changes=smaller,
             )
-            p = predict_thumb_up(model, fold.answers[fold.out])
+            p = predict_thumb_up_probability(model, fold.answers[fold.out])
             loss[fold.out] = -np.log(np.where(positive[fold.out], p, 1 - p))
 
     return _measure_learning_curve_point(round(float(np.mean(counts))), losses, blocks)
@@ -255,36 +255,38 @@ def _measure_learning_curve_point(
     losses: Mapping[str, Floats],
     blocks: Ints,
 ) -> LabelsPoint:
-    from pollex.calibration.paired import compute_standard_error  # who predicts alone needs none
+    from pollex.calibration.paired import (
+        compute_clustered_standard_error_of_mean,  # who predicts alone needs none
+    )
 
-    gain = losses[BEGINNING] - losses[NETWORK]
-    start = float(losses[BEGINNING].mean())
-    network = float(losses[NETWORK].mean())
+    gain = losses[NETWORK_STARTING_MODEL_NAME] - losses[CALIBRATION_NETWORK_NAME]
+    start = float(losses[NETWORK_STARTING_MODEL_NAME].mean())
+    network = float(losses[CALIBRATION_NETWORK_NAME].mean())
 
     return LabelsPoint(
         labels,
         start,
         network,
         float(gain.mean()),
-        compute_standard_error(gain, blocks),
+        compute_clustered_standard_error_of_mean(gain, blocks),
     )
 
 
-def _find_least_loss(losses: Mapping[str, Floats]) -> str:
+def _find_model_of_least_loss(losses: Mapping[str, Floats]) -> str:
     return min(losses, key=lambda name: float(losses[name].mean()))
 
 
-def _choose_candidate(losses: Mapping[str, Floats], requested: str) -> tuple[str, str]:
+def _choose_calibration_model(losses: Mapping[str, Floats], requested: str) -> tuple[str, str]:
     """Return what is taken and why: what the user wants, whatever the figures say."""
-    least = _find_least_loss(losses)
-    if requested == BEST:
+    least = _find_model_of_least_loss(losses)
+    if requested == LEAST_LOG_LOSS_CHOICE_NAME:
         return least, f"{least} has the least log-loss"
-    if requested == NETWORK:
-        return NETWORK, "it is the model of every set, unless another is asked for"
+    if requested == CALIBRATION_NETWORK_NAME:
+        return CALIBRATION_NETWORK_NAME, "it is the model of every set, unless another is asked for"
     return requested, f"{requested} was asked for; {least} has the least log-loss"
 
 
-def make_candidate_scores(
+def make_cross_validation_of_each_model(
     losses: Mapping[str, Floats],
     chosen: str,
     blocks: Ints,
@@ -296,12 +298,12 @@ def make_candidate_scores(
         blocks: What goes together bears one number `[row]`.
     """
     from pollex.calibration.paired import (  # as above
-        compute_joint_intervals,
-        compute_standard_error,
+        compute_clustered_standard_error_of_mean,
+        compute_joint_intervals_of_mean_gains,
     )
 
     # by how much each candidate is ahead of the chosen one, with intervals that hold together
-    least = losses[_find_least_loss(losses)]
+    least = losses[_find_model_of_least_loss(losses)]
     others = []
     for name in losses:
         if name != chosen:
@@ -310,7 +312,9 @@ def make_candidate_scores(
     gains = np.array([losses[chosen] - losses[name] for name in others]).reshape(len(others), -1).T
     ends = np.zeros((0, 2))
     if others:
-        ends = compute_joint_intervals(gains, blocks, np.random.default_rng(INTERVAL_SEED))
+        ends = compute_joint_intervals_of_mean_gains(
+            gains, blocks, np.random.default_rng(INTERVAL_SEED)
+        )
 
     ahead = dict(
         zip(
@@ -326,7 +330,7 @@ def make_candidate_scores(
                 name,
                 float(loss.mean()),
                 float((loss - least).mean()),
-                compute_standard_error(loss - least, blocks),
+                compute_clustered_standard_error_of_mean(loss - least, blocks),
                 len(loss),
                 *ahead.get(name, ()),
             )
@@ -339,7 +343,7 @@ INTERVAL_SEED = 11
 """Of the intervals."""
 
 
-def fit_candidate(
+def fit_calibration_model(
     name: str,
     answers: Floats,
     signs: Sequence[float],
@@ -363,14 +367,14 @@ def fit_candidate(
     """
     ids = rubrics or [str(number) for number in range(len(signs))]
     questions = make_thumb_questionnaire(ids, answers.shape[2])
-    if name == BEGINNING:
+    if name == NETWORK_STARTING_MODEL_NAME:
         unfitted = make_network_start(signs)
     else:
         unfitted = make_candidates(signs)[name]
 
     model: JudgedEstimator = unfitted.set_params(**changes or {})
     return model.fit(
-        flatten_answers(answers),
+        flatten_answer_probabilities(answers),
         positive.astype(np.float64),
         judges,
         questions,
@@ -379,7 +383,7 @@ def fit_candidate(
 
 
 def make_thumb_questionnaire(
-    rubrics: Sequence[str], options: int = LIKERT_OPTIONS
+    rubrics: Sequence[str], options: int = LIKERT_OPTION_COUNT
 ) -> Questionnaire:
     """Make the questionnaire: rubrics with values from 0 to 10, and the thumb."""
     values = tuple(np.linspace(0.0, 10.0, options).tolist())
@@ -389,16 +393,16 @@ def make_thumb_questionnaire(
     )
 
 
-def predict_thumb_up(
+def predict_thumb_up_probability(
     model: JudgedEstimator,
     answers: Floats,
     judges: JudgePerConversation = None,
 ) -> Floats:
     """P(thumb up) `[row]` from probabilities `[row, rubric, option]`."""
-    column: Floats = model.predict_proba(flatten_answers(answers), judges)[:, 1]
+    column: Floats = model.predict_proba(flatten_answer_probabilities(answers), judges)[:, 1]
     return column
 
 
-def flatten_answers(answers: Floats) -> Floats:
+def flatten_answer_probabilities(answers: Floats) -> Floats:
     """Reshape `[row, rubric, option]` to X, `[row, rubric × option]`."""
     return answers.reshape(len(answers), -1)

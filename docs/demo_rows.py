@@ -15,7 +15,7 @@ from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import (
     FEW_CONVERSATIONS_OF_WORTH,
-    describe_doubt,
+    describe_doubt_about_rubric,
     describe_occasion_of_worth,
     format_hits,
     get_counted_thumbs,
@@ -99,7 +99,7 @@ def told(one: ChosenRubric) -> str | None:
     """Return what is said of a rubric's figures: nothing, or that they are few; None where README doesn't quote it."""
     if one.worth is None or one.worth.down_with.value is None:
         return None
-    why = describe_doubt(one.worth, one.polarity).partition(":")[0]
+    why = describe_doubt_about_rubric(one.worth, one.polarity).partition(":")[0]
     return None if why and one.worth.down_with.n >= FEW_CONVERSATIONS_OF_WORTH else why
 
 

@@ -52,7 +52,7 @@ from pollex.runs.recorded import (
     make_replay_options,
 )
 from pollex.runs.roles import build_run_roles, list_prompt_versions
-from pollex.selection.policies import DEFAULT_POLICY
+from pollex.selection.policies import DEFAULT_SELECTION_POLICY_NAME
 from pollex.store.folder import SECRET_BYTES
 from pollex.store.resume import find_run, read_step_result
 from pollex.store.store import Store
@@ -142,7 +142,7 @@ def begun(folder: Path) -> Recording:
             "made": f"{date.today()}",
             "secret": secrets.token_hex(SECRET_BYTES),
         }
-        about |= {"policy": DEFAULT_POLICY, "prompts": {}}
+        about |= {"policy": DEFAULT_SELECTION_POLICY_NAME, "prompts": {}}
         put(HERE / MANIFEST_FILE_NAME, about)
     (folder / "replies").mkdir(parents=True, exist_ok=True)
     return Recording.at(HERE)

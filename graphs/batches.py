@@ -30,7 +30,7 @@ from pollex.agents.roles import (
 )
 from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
-from pollex.graphs.context import Context, ContextType, Resources, get_resources
+from pollex.graphs.context import Context, ContextType, Resources, get_resources_of_thread
 from pollex.graphs.findings import Findings
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.store.rows import make_fact_row
@@ -123,7 +123,7 @@ class BatchWork(Resources):
         return {"outcomes": dict(self.outcomes)}
 
 
-async def await_all(work: Iterable[Awaitable[None]]) -> None:
+async def await_all_or_cancel_others(work: Iterable[Awaitable[None]]) -> None:
     """Await all; the first exception cancels the others."""
     tasks = [asyncio.ensure_future(step) for step in work]
     try:
@@ -140,14 +140,14 @@ BatchNode = Callable[[BatchState, Runtime[Context]], Awaitable[BatchState]]
 W = TypeVar("W", bound=BatchWork)
 
 
-def make_batch_node(
+def make_graph_node_of_batch_function(
     kind: type[W],
 ) -> Callable[[Callable[[W, Sequence[str]], Awaitable[None]]], BatchNode]:
     """Make a node of a function that works on those items of a batch that are not settled."""
 
     def made(work: Callable[[W, Sequence[str]], Awaitable[None]]) -> BatchNode:
         async def node(state: BatchState, runtime: Runtime[Context]) -> BatchState:
-            live = await get_resources(runtime, kind)
+            live = await get_resources_of_thread(runtime, kind)
             # a state of before names a batch that this process did not plan: nothing is done
             pending = live.pending if live.planned == state["batch"] else ()
             left = []
@@ -175,25 +175,25 @@ def make_batch_node(
     return made
 
 
-def make_item_node(
+def make_graph_node_of_item_function(
     kind: type[W],
 ) -> Callable[[Callable[[W, str], Awaitable[None]]], BatchNode]:
     """Make a node of a function that works on one item: it works on all of a batch at once."""
 
     def made(work: Callable[[W, str], Awaitable[None]]) -> BatchNode:
         async def every(live: W, ids: Sequence[str]) -> None:
-            await await_all(work(live, id_) for id_ in ids)
+            await await_all_or_cancel_others(work(live, id_) for id_ in ids)
 
         every.__name__ = work.__name__
         every.__doc__ = work.__doc__
-        return make_batch_node(kind)(every)
+        return make_graph_node_of_batch_function(kind)(every)
 
     return made
 
 
 async def plan_batch(state: BatchState, runtime: Runtime[Context]) -> BatchState:  # noqa: ARG001
     """Plan the next batch of what is left."""
-    live = await get_resources(runtime, BatchWork)
+    live = await get_resources_of_thread(runtime, BatchWork)
     with live.tracer.span("plan_batch", kind="node") as span:
         # what nodes need of the batch is in memory before the state names it
         batch = list(live.pending)[: live.batch]
@@ -215,7 +215,7 @@ async def plan_batch(state: BatchState, runtime: Runtime[Context]) -> BatchState
 
 async def commit_batch(state: BatchState, runtime: Runtime[Context]) -> BatchState:
     """Commit the batch's results, which bounds the cost of a kill."""
-    live = await get_resources(runtime, BatchWork)
+    live = await get_resources_of_thread(runtime, BatchWork)
     with live.tracer.span("commit_batch", kind="node", inputs=state["batch"]):
         await live.store.settle()
 
@@ -228,7 +228,7 @@ async def commit_batch(state: BatchState, runtime: Runtime[Context]) -> BatchSta
 
 async def finish(state: BatchState, runtime: Runtime[ContextType]) -> BatchState:
     """Record what the run came to."""
-    live = await get_resources(runtime, BatchWork)
+    live = await get_resources_of_thread(runtime, BatchWork)
     # anything else than a fine outcome makes the run partial
     result = live.result(state)
     partly = bool(result["outcomes"].keys() - live.fine)
@@ -240,7 +240,7 @@ async def finish(state: BatchState, runtime: Runtime[ContextType]) -> BatchState
     }
 
 
-def add_batches(
+def add_batch_nodes_to_graph(
     graph: BatchGraph[StateType, ContextType],
     *steps: Sequence[BatchNode],
     last: Callable[..., Awaitable[object]] = finish,
@@ -276,7 +276,7 @@ def add_batches(
     return graph
 
 
-async def ask_judge(
+async def ask_judge_and_store_answers(
     context: Resources,
     name: str,
     judge: Judge,
@@ -322,7 +322,7 @@ async def ask_judge(
     return answers
 
 
-async def extract_reasons(
+async def extract_and_store_reasons(
     context: Resources,
     extractor: Extractor,
     conversation: Conversation,

@@ -162,7 +162,7 @@ _REQUIRED_CHECKPOINT_KEYS = {"id", "channel_values", "channel_versions", "versio
 
 
 @contextmanager
-def explain_damage(path: Path) -> Iterator[None]:
+def explain_errors_of_damaged_checkpoint(path: Path) -> Iterator[None]:
     """Turn whatever a damaged checkpoint leads to into one error.
 
     Raises:
@@ -204,7 +204,7 @@ class Checkpoints(AsyncSqliteSaver):
         Raises:
             StoreDamaged: It isn't what a run wrote.
         """
-        with explain_damage(self._path):
+        with explain_errors_of_damaged_checkpoint(self._path):
             checkpoint = await super().aget_tuple(config)
             return checkpoint and self._checked(checkpoint)
 
@@ -212,7 +212,7 @@ class Checkpoints(AsyncSqliteSaver):
         self, config: RunnableConfig | None, **which: Any
     ) -> AsyncIterator[CheckpointTuple]:
         """Yield checkpoints; see LangGraph's. Raises as `aget_tuple` does."""
-        with explain_damage(self._path):
+        with explain_errors_of_damaged_checkpoint(self._path):
             # closed at once when a check fails: left open, it ends after the database, with a traceback
             listed = super().alist(config, **which)
             generator = cast("AsyncGenerator[CheckpointTuple, None]", listed)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 
-CONVERSATIONS_A_BATCH = 1024
+MAX_CONVERSATIONS_PER_BATCH = 1024
 """Conversations in flight at once. How many calls are, the gateway's limiter decides; this bounds memory."""
 
 
@@ -157,9 +157,9 @@ class Resources:
     progress: Progress = field(default_factory=NullProgress)
     total: int = 0
     pending: dict[str, None] = field(default_factory=dict)
-    batch: int = CONVERSATIONS_A_BATCH
+    batch: int = MAX_CONVERSATIONS_PER_BATCH
     semaphore: asyncio.Semaphore = field(
-        default_factory=lambda: asyncio.Semaphore(CONVERSATIONS_A_BATCH)
+        default_factory=lambda: asyncio.Semaphore(MAX_CONVERSATIONS_PER_BATCH)
     )
 
     def begin(self) -> None:
@@ -197,7 +197,7 @@ _resources_by_thread: dict[str, Resources] = {}
 
 
 @contextmanager
-def hold_resources(thread: str, live: Resources) -> Iterator[None]:
+def hold_resources_of_thread(thread: str, live: Resources) -> Iterator[None]:
     """Hold the resources of a thread for its nodes."""
     _resources_by_thread[thread] = live
     try:
@@ -206,7 +206,9 @@ def hold_resources(thread: str, live: Resources) -> Iterator[None]:
         _resources_by_thread.pop(thread, None)
 
 
-async def get_resources(runtime: Runtime[ContextType], kind: type[ResourcesType]) -> ResourcesType:
+async def get_resources_of_thread(
+    runtime: Runtime[ContextType], kind: type[ResourcesType]
+) -> ResourcesType:
     """Return the resources of the node's thread.
 
     Raises:

@@ -143,7 +143,7 @@ class Findings:
         }
 
 
-def shorten_text(text: str, longest: int = MAX_TEXT_CHARACTERS) -> str:
+def shorten_text_to_state_line(text: str, longest: int = MAX_TEXT_CHARACTERS) -> str:
     """Return a text as a line that a state can hold."""
     line = " ".join(text.split())
     if len(line) <= longest:
@@ -151,27 +151,27 @@ def shorten_text(text: str, longest: int = MAX_TEXT_CHARACTERS) -> str:
     return f"{line[: longest - 1]}…"
 
 
-def shorten_questions(questions: Sequence[Question]) -> dict[str, str]:
+def shorten_question_texts_by_id(questions: Sequence[Question]) -> dict[str, str]:
     """Return the texts of questions by id: what a state calls by an id."""
     texts: dict[str, str] = {}
     for question in questions[:MAX_ANSWERS_SHOWN]:
-        texts[question.id] = shorten_text(question.text)
+        texts[question.id] = shorten_text_to_state_line(question.text)
     return texts
 
 
-def is_applicable(answer: Answer | Unanswered) -> bool:
+def is_answer_applicable(answer: Answer | Unanswered) -> bool:
     """Tell whether a question was answered, and not put aside because its occasion never came up."""
     return isinstance(answer, Answer) and not answer.never_came_up
 
 
-def describe_answers(
+def describe_answers_by_question(
     questions: Sequence[Question], answers: Sequence[Answer | Unanswered]
 ) -> dict[str, str]:
     """Return what was answered to each question, in the words of its options; those that don't apply are left out."""
     by_id = {question.id: question for question in questions}
     words = {}
     for answer in answers:
-        if isinstance(answer, Unanswered) or is_applicable(answer):
+        if isinstance(answer, Unanswered) or is_answer_applicable(answer):
             words[answer.question_id] = describe_answer(by_id.get(answer.question_id), answer)
 
     return dict(list(words.items())[:MAX_ANSWERS_SHOWN])
@@ -180,22 +180,24 @@ def describe_answers(
 def describe_answer(question: Question | None, answer: Answer | Unanswered) -> str:
     """Return an answer in the words of its option, or why there is none."""
     if isinstance(answer, Unanswered):
-        return shorten_text(describe_failure(answer))
+        return shorten_text_to_state_line(describe_why_unanswered(answer))
     if question is None or answer.chosen >= len(question.options):
         if answer.never_came_up:
             return answer.word
         return str(answer.chosen)
-    return shorten_text(question.options[answer.chosen].text)
+    return shorten_text_to_state_line(question.options[answer.chosen].text)
 
 
-def describe_failure(answer: Unanswered) -> str:
+def describe_why_unanswered(answer: Unanswered) -> str:
     """Return why there is no answer, in a line."""
     if answer.detail:
         return f"{answer.outcome}: {answer.detail}"
     return str(answer.outcome)
 
 
-def get_first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> str:
+def get_first_failure_or_justification(
+    answers: Sequence[Answer | Unanswered], *, texts: bool
+) -> str:
     """Return why a question wasn't answered, or else the first justification, where texts are kept.
 
     Of questions that don't apply nothing is told, where another one was answered.
@@ -203,10 +205,10 @@ def get_first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> 
     failures = []
     for answer in answers:
         if isinstance(answer, Unanswered):
-            failures.append(describe_failure(answer))
+            failures.append(describe_why_unanswered(answer))
 
     if failures:
-        return shorten_text(failures[0], MAX_REASON_CHARACTERS)
+        return shorten_text_to_state_line(failures[0], MAX_REASON_CHARACTERS)
     if not texts:
         return ""
 
@@ -215,12 +217,12 @@ def get_first_reason(answers: Sequence[Answer | Unanswered], *, texts: bool) -> 
         if isinstance(answer, Answer):
             answered.append(answer)
 
-    told = [answer for answer in answered if is_applicable(answer)] or answered
+    told = [answer for answer in answered if is_answer_applicable(answer)] or answered
     justifications = []
     for answer in told:
         if answer.justification:
             justifications.append(answer.justification)
 
     if justifications:
-        return shorten_text(justifications[0], MAX_REASON_CHARACTERS)
+        return shorten_text_to_state_line(justifications[0], MAX_REASON_CHARACTERS)
     return ""

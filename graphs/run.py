@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pollex.errors import StoreDamaged, WrongUse
-from pollex.graphs.context import Resources, hold_resources
+from pollex.graphs.context import Resources, hold_resources_of_thread
 from pollex.rooms import list_hooks
 from pollex.store.database import (
     CHECKPOINTS_FILE_NAME,
@@ -39,7 +39,7 @@ RUN_ON_SERVER: ContextVar[Callable[[Resources], Awaitable[dict[str, object]]] | 
 
 
 @asynccontextmanager
-async def compile_on(
+async def compile_graph_with_checkpoints(
     graph: StateGraph[StateT, ContextT, InputT, OutputT], store: Store
 ) -> AsyncIterator[CompiledStateGraph[StateT, ContextT, InputT, OutputT]]:
     """Compile a graph with the checkpoints of a store.
@@ -89,12 +89,16 @@ def build_run_graph(run: Run) -> StateGraph[Any, Any, Any, Any]:
     return graph
 
 
-async def list_states(store: Store, run: Run) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
+async def list_states_of_run(
+    store: Store, run: Run
+) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
     """Return the states of a run after its nodes, the first one first: which nodes had run, and the state."""
-    from pollex.graphs.checkpoints import explain_damage  # as in `compile_on`
+    from pollex.graphs.checkpoints import (
+        explain_errors_of_damaged_checkpoint,  # as in `compile_graph_with_checkpoints`
+    )
 
-    async with compile_on(build_run_graph(run), store) as compiled:
-        with explain_damage(store.folder / CHECKPOINTS_FILE_NAME):
+    async with compile_graph_with_checkpoints(build_run_graph(run), store) as compiled:
+        with explain_errors_of_damaged_checkpoint(store.folder / CHECKPOINTS_FILE_NAME):
             newest_first = [
                 snapshot async for snapshot in compiled.aget_state_history(make_run_config(run.id))
             ]
@@ -106,26 +110,28 @@ async def list_states(store: Store, run: Run) -> list[tuple[tuple[str, ...], dic
     return states
 
 
-async def get_current_state(store: Store, run: Run) -> StateSnapshot:
+async def get_current_state_of_run(store: Store, run: Run) -> StateSnapshot:
     """Return the state that a run has, and what waits there.
 
     Raises:
         StoreDamaged: It isn't what a run wrote.
     """
-    from pollex.graphs.checkpoints import explain_damage  # as in `compile_on`
+    from pollex.graphs.checkpoints import (
+        explain_errors_of_damaged_checkpoint,  # as in `compile_graph_with_checkpoints`
+    )
 
-    async with compile_on(build_run_graph(run), store) as compiled:
-        with explain_damage(store.folder / CHECKPOINTS_FILE_NAME):
+    async with compile_graph_with_checkpoints(build_run_graph(run), store) as compiled:
+        with explain_errors_of_damaged_checkpoint(store.folder / CHECKPOINTS_FILE_NAME):
             return await compiled.aget_state(make_run_config(run.id))
 
 
-async def get_state_after(store: Store, run: Run, node: str) -> dict[str, Any]:
-    """Return the last state of a run after a node; raise as `get_states_around`."""
-    _, after = await get_states_around(store, run, node)
+async def get_last_state_after_node(store: Store, run: Run, node: str) -> dict[str, Any]:
+    """Return the last state of a run after a node; raise as `get_states_before_and_after_node`."""
+    _, after = await get_states_before_and_after_node(store, run, node)
     return after
 
 
-async def get_states_around(
+async def get_states_before_and_after_node(
     store: Store, run: Run, node: str
 ) -> tuple[dict[str, object], dict[str, object]]:
     """Return the state that a node of a run began with the last time, and the state after it.
@@ -133,7 +139,7 @@ async def get_states_around(
     Raises:
         WrongUse: The node didn't run, or the run has no checkpoints.
     """
-    states = await list_states(store, run)
+    states = await list_states_of_run(store, run)
     # the last time that the node ran
     place = next(
         (number for number, (nodes, _) in reversed([*enumerate(states)]) if node in nodes),
@@ -142,14 +148,16 @@ async def get_states_around(
     if place is None:
         raise WrongUse(
             f"{run.id} has no state after {node!r}",
-            hint=_name_nodes(run, states),
+            hint=_list_node_names_of_run(run, states),
         )
 
     before: dict[str, object] = states[place - 1][1] if place else {}
     return before, states[place][1]
 
 
-def _name_nodes(run: Run, states: Sequence[tuple[tuple[str, ...], Mapping[str, object]]]) -> str:
+def _list_node_names_of_run(
+    run: Run, states: Sequence[tuple[tuple[str, ...], Mapping[str, object]]]
+) -> str:
     """Name the nodes of a run's graph, those that ran first; or say where its states are."""
     nodes = []
     for name in build_run_graph(run).nodes:
@@ -193,15 +201,15 @@ async def carry_out_run(
     if outside := RUN_ON_SERVER.get():
         return await outside(live)
 
-    from langgraph.types import Command  # as in `compile_on`
+    from langgraph.types import Command  # as in `compile_graph_with_checkpoints`
 
-    from pollex.graphs.checkpoints import explain_damage
+    from pollex.graphs.checkpoints import explain_errors_of_damaged_checkpoint
 
     # as many steps as the batches take, with room
     settings = make_run_config(live.run, 8 * (live.total // live.batch + 2))
     live.begin()
-    async with compile_on(graph, live.store) as compiled:
-        with explain_damage(live.store.folder / CHECKPOINTS_FILE_NAME):
+    async with compile_graph_with_checkpoints(graph, live.store) as compiled:
+        with explain_errors_of_damaged_checkpoint(live.store.folder / CHECKPOINTS_FILE_NAME):
             at = await compiled.aget_state(settings)
         # not `next`: it leaves out a node that a kill cut off after its writes
         left = {task.name for task in at.tasks}
@@ -215,7 +223,7 @@ async def carry_out_run(
         goes_on = bool(left) and not anew
         graph_input: Any = None if goes_on else {}
         with (
-            hold_resources(live.run, live),
+            hold_resources_of_thread(live.run, live),
             live.tracer.span(live.run.partition("-")[0], kind="graph"),
             _explain_unfit_state(live.run, goes_on=goes_on),
         ):

@@ -16,20 +16,20 @@ from pollex.graphs.batches import (
     BatchGraph,
     BatchState,
     BatchWork,
-    add_batches,
-    ask_judge,
-    make_batch_node,
-    make_item_node,
+    add_batch_nodes_to_graph,
+    ask_judge_and_store_answers,
+    make_graph_node_of_batch_function,
+    make_graph_node_of_item_function,
 )
 from pollex.graphs.context import ConversationIndex, LogContext
 from pollex.graphs.findings import (
     MAX_ANSWERS_SHOWN,
     MAX_REASON_CHARACTERS,
-    describe_failure,
-    shorten_questions,
-    shorten_text,
+    describe_why_unanswered,
+    shorten_question_texts_by_id,
+    shorten_text_to_state_line,
 )
-from pollex.rubrics.answers import NEUTRAL_VALUE, Answer, Question, Unanswered
+from pollex.rubrics.answers import MIDDLE_OPTION_VALUE, Answer, Question, Unanswered
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.score import NetSat, ScoreColumns
 from pollex.store.rows import make_conversation_rows, make_score_block
@@ -87,7 +87,7 @@ class ScoreWork(BatchWork):
 
     def legend(self) -> dict[str, str]:
         """Return the rubrics' texts by id."""
-        return shorten_questions(self.questions)
+        return shorten_question_texts_by_id(self.questions)
 
     @property
     def idle(self) -> frozenset[str]:
@@ -109,7 +109,7 @@ class ScoreWork(BatchWork):
                 questions.append(q)
 
         if questions:
-            answers = await ask_judge(
+            answers = await ask_judge_and_store_answers(
                 self,
                 node,
                 self.judge,
@@ -122,7 +122,10 @@ class ScoreWork(BatchWork):
     def answers_in_short(self, answers: Sequence[Answer | Unanswered]) -> dict[str, object]:
         """Return what the state tells of answers before they are a score."""
         why = describe_rubric_contributions(answers, self.rubrics, self.netsat, raised=None)
-        return {"why": shorten_text(why, MAX_REASON_CHARACTERS), "answers": self.values_of(answers)}
+        return {
+            "why": shorten_text_to_state_line(why, MAX_REASON_CHARACTERS),
+            "answers": self.values_of(answers),
+        }
 
     def values_of(self, answers: Sequence[Answer | Unanswered]) -> dict[str, float | str]:
         """Return each rubric's value, or why it has none."""
@@ -149,7 +152,7 @@ class ScoreWork(BatchWork):
         failures = []
         for answer in answers:
             if isinstance(answer, Unanswered):
-                failures.append(describe_failure(answer))
+                failures.append(describe_why_unanswered(answer))
 
         why = failures[0] if failures else score.outcome
         if score.netsat is not None:
@@ -162,7 +165,7 @@ class ScoreWork(BatchWork):
             )
 
         return {
-            "why": shorten_text(why, MAX_REASON_CHARACTERS),
+            "why": shorten_text_to_state_line(why, MAX_REASON_CHARACTERS),
             "probability": score.probability,
             "netsat": score.netsat,
             "decision": score.decision or score.label,
@@ -233,7 +236,7 @@ def describe_rubric_contributions(
         )
         if failed is None:
             return "no answer moved it"
-        return describe_failure(failed)
+        return describe_why_unanswered(failed)
 
     descriptions = []
     for id_ in named:
@@ -246,23 +249,23 @@ def describe_rubric_contributions(
 
 def describe_rubric_contribution(rubric: Rubric, value: float, move: str) -> str:
     """Tell of an answer whether the rubric holds, and by how much that moved the score."""
-    holds = "so" if value > NEUTRAL_VALUE else "not so"
+    holds = "so" if value > MIDDLE_OPTION_VALUE else "not so"
     return f"{rubric.polarity.upper()} {holds} ({value:.1f} of 10, {move}): {rubric.text}"
 
 
-@make_item_node(ScoreWork)
+@make_graph_node_of_item_function(ScoreWork)
 async def judge_sat(live: ScoreWork, id_: str) -> None:
     """Judge each conversation of the batch on the SAT rubrics."""
     await live.ask("sat", id_)
 
 
-@make_item_node(ScoreWork)
+@make_graph_node_of_item_function(ScoreWork)
 async def judge_dsat(live: ScoreWork, id_: str) -> None:
     """Judge each conversation of the batch on the DSAT rubrics."""
     await live.ask("dsat", id_)
 
 
-@make_batch_node(ScoreWork)
+@make_graph_node_of_batch_function(ScoreWork)
 async def compute_netsat(live: ScoreWork, ids: Sequence[str]) -> None:
     """Compute the batch's scores from its answers; where no model is asked, do all of it at once."""
     with live.tracer.span("compute_netsat", kind="node", inputs=ids):
@@ -320,7 +323,7 @@ async def score_batch_at_once(live: ScoreWork, batch: Sequence[Conversation]) ->
 
 def build() -> BatchGraph[BatchState, ScoreContext]:
     """Build the graph, uncompiled."""
-    return add_batches(
+    return add_batch_nodes_to_graph(
         StateGraph(BatchState, context_schema=ScoreContext),
         [judge_sat, judge_dsat],
         [compute_netsat],

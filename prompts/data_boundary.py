@@ -1,6 +1,6 @@
 """The boundary around foreign data in a prompt: readable, and never more than data.
 
-`seal_items` writes items as a JSON array, one item a line, between two lines that bear the same boundary
+`write_items_within_boundary` writes items as a JSON array, one item a line, between two lines that bear the same boundary
 code.
 
 - Inside JSON strings a turn can't begin a line, so it can't forge a role or an item.
@@ -49,7 +49,7 @@ def make_turn_items(turns: Iterable[tuple[str, str]]) -> list[DataItem]:
     return [item for item in items if item["role"] != "system" or item["i"] > first]
 
 
-def escape_line(value: object) -> str:
+def write_value_as_escaped_json_line(value: object) -> str:
     """Write a value as one line of JSON that can't pass for prompt structure."""
     return _ESCAPED_CHARACTERS_PATTERN.sub(
         _escape_character,
@@ -57,17 +57,17 @@ def escape_line(value: object) -> str:
     )
 
 
-def write_items(items: Sequence[DataItem]) -> str:
+def write_items_as_json_array(items: Sequence[DataItem]) -> str:
     """Return the items as a JSON array, one a line."""
-    return "[\n" + ",\n".join(map(escape_line, items)) + "\n]"
+    return "[\n" + ",\n".join(map(write_value_as_escaped_json_line, items)) + "\n]"
 
 
-def make_boundary(data: str, salt: bytes) -> str:
+def make_boundary_code(data: str, salt: bytes) -> str:
     """Return the boundary code, 32 hex digits; see the module."""
     return hmac.digest(salt, data.encode(), hashlib.sha256)[:16].hex()
 
 
-def enclose_data(data: str, code: str) -> str:
+def enclose_data_in_boundary_lines(data: str, code: str) -> str:
     """Put `data` between its two boundary lines.
 
     Raises:
@@ -78,10 +78,10 @@ def enclose_data(data: str, code: str) -> str:
     return f"{_BOUNDARY_WORD} {code}\n{data}\n{_BOUNDARY_WORD} {code}"
 
 
-def seal_items(items: Sequence[DataItem], salt: bytes) -> str:
+def write_items_within_boundary(items: Sequence[DataItem], salt: bytes) -> str:
     """Return the message that holds `items` as data; see the module."""
-    data = write_items(items)
-    return enclose_data(data, make_boundary(data, salt))
+    data = write_items_as_json_array(items)
+    return enclose_data_in_boundary_lines(data, make_boundary_code(data, salt))
 
 
 def _escape_character(match: re.Match[str]) -> str:

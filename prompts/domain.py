@@ -88,7 +88,7 @@ class DomainProfile(BaseModel):
             )
         except ValidationError as error:
             raise WrongUse(
-                describe_faults(error), where=where, hint=CORRECT_PROFILE_HINT
+                describe_domain_profile_faults(error), where=where, hint=CORRECT_PROFILE_HINT
             ) from error
         except ValueError as error:
             raise WrongUse(
@@ -142,7 +142,7 @@ class DomainProfile(BaseModel):
         return tuple(dict.fromkeys(telling_words))
 
 
-def get_log_table(rubrics: object) -> dict[str, object]:
+def get_log_table_of_domain_profile(rubrics: object) -> dict[str, object]:
     """Return the table `[log]` of the profile in a rubric set or its file; empty where nothing is said or read."""
     # a file is read as plain JSON: to load the set takes longer, and may fail
     if isinstance(rubrics, str | Path):
@@ -164,14 +164,14 @@ def get_log_table(rubrics: object) -> dict[str, object]:
     return getattr(getattr(rubrics, "domain", None), "log", None) or {}
 
 
-def load_profile(path: Path | None) -> DomainProfile:
+def read_domain_profile(path: Path | None) -> DomainProfile:
     """Return the domain profile of a file, or the neutral one."""
     if path is None:
         return DomainProfile.neutral()
     return DomainProfile.load(path)
 
 
-def describe_faults(error: ValidationError) -> str:
+def describe_domain_profile_faults(error: ValidationError) -> str:
     """Return all that is missing or wrong, in one clause a field."""
     # fields by the kind of their fault, so that each is said once
     names: dict[str, list[str]] = {}
@@ -222,7 +222,7 @@ STOPWORDS = frozenset(
 )
 
 
-def parse_switches(switches: Sequence[str] | Set[str]) -> frozenset[str]:
+def parse_names_of_omitted_prompt_parts(switches: Sequence[str] | Set[str]) -> frozenset[str]:
     """Return the blocks that a user wants left out.
 
     Raises:

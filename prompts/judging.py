@@ -6,20 +6,20 @@ from string import ascii_uppercase
 from typing import Any
 
 from pollex.errors import WrongUse
-from pollex.prompts.data_boundary import escape_line
+from pollex.prompts.data_boundary import write_value_as_escaped_json_line
 
 
-def number_texts(texts: Sequence[str]) -> str:
+def write_numbered_texts(texts: Sequence[str]) -> str:
     """Return one line a text, from 1, each an escaped JSON string."""
     return "\n".join(f"{i}. {_asked(text)}" for i, text in enumerate(texts, 1))
 
 
-def join_options(options: Sequence[str]) -> str:
+def join_options_in_one_line(options: Sequence[str]) -> str:
     """Return the options in one line."""
-    return ", ".join(map(write_option, options))
+    return ", ".join(map(write_option_for_prompt, options))
 
 
-def code_options(options: Sequence[str]) -> list[str]:
+def prefix_options_with_letters(options: Sequence[str]) -> list[str]:
     """Return each option behind a letter: `A. Strongly Disagree`.
 
     An answer's first token then tells the options apart. Without the letter two that begin alike
@@ -37,32 +37,32 @@ def code_options(options: Sequence[str]) -> list[str]:
     lines: list[str] = []
     # letters beyond the last option are left over
     for letter, option in zip(ascii_uppercase, options, strict=False):
-        lines.append(f"{letter}. {write_option(option)}")
+        lines.append(f"{letter}. {write_option_for_prompt(option)}")
 
     return lines
 
 
-def list_coded_options(options: Sequence[str]) -> str:
+def write_lettered_options_one_per_line(options: Sequence[str]) -> str:
     """Return the coded options, one a line."""
-    return "\n".join(code_options(options))
+    return "\n".join(prefix_options_with_letters(options))
 
 
 @lru_cache(maxsize=1024)
 def _asked(text: str) -> str:
-    return escape_line(text)
+    return write_value_as_escaped_json_line(text)
 
 
 @lru_cache(maxsize=1024)
-def write_option(option: str) -> str:
+def write_option_for_prompt(option: str) -> str:
     """Write an option for a prompt, unquoted if it is only words."""
-    written = escape_line(option)
+    written = write_value_as_escaped_json_line(option)
     # quotes stay where a comma or an escape could be misread
     if written == f'"{option}"' and "," not in option:
         return option
     return written
 
 
-def explain_options(options: Sequence[str]) -> dict[str, str]:
+def explain_meaning_of_options(options: Sequence[str]) -> dict[str, str]:
     """Explain what a statement's options mean, for the gaps `ends` and `middle`.
 
     Words speak for themselves; grades don't.
@@ -93,7 +93,7 @@ NO_OCCASION_MEANING = "the conversation has no occasion for it"
 """What the option for what never came up means."""
 
 
-def list_glossed_options(options: Sequence[str]) -> str:
+def write_options_with_meanings(options: Sequence[str]) -> str:
     """List the options of a statement that may never come up with their meanings, one a line.
 
     Args:
@@ -103,16 +103,16 @@ def list_glossed_options(options: Sequence[str]) -> str:
     meanings = [*LIKERT_OPTION_GLOSSES[: len(options) - 1], NO_OCCASION_MEANING]
     lines = []
     for option, gloss in zip(options, meanings, strict=True):
-        lines.append(f"  - {write_option(option)}: {gloss}")
+        lines.append(f"  - {write_option_for_prompt(option)}: {gloss}")
     return "\n".join(lines)
 
 
-def list_options(options: Sequence[str]) -> str:
+def write_options_one_per_line(options: Sequence[str]) -> str:
     """List options without meanings, one a line."""
-    return "\n".join(f"  - {write_option(option)}" for option in options)
+    return "\n".join(f"  - {write_option_for_prompt(option)}" for option in options)
 
 
-def make_batch_schema(
+def make_json_schema_of_several_answers(
     schema: Mapping[str, Any],
     count: int,
     options: Sequence[str],
@@ -138,7 +138,9 @@ def make_batch_schema(
     }
 
 
-def make_rating_schema(schema: Mapping[str, Any], options: Sequence[str]) -> dict[str, object]:
+def make_json_schema_of_one_answer(
+    schema: Mapping[str, Any], options: Sequence[str]
+) -> dict[str, object]:
     """Return the schema of one answer with these options.
 
     Args:

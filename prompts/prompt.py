@@ -25,7 +25,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pollex.errors import WrongUse
-from pollex.prompts.data_boundary import DataItem, escape_line, seal_items
+from pollex.prompts.data_boundary import (
+    DataItem,
+    write_items_within_boundary,
+    write_value_as_escaped_json_line,
+)
 from pollex.prompts.domain import ClosingRole
 from pollex.rooms import find_file, iterate_part_folders
 
@@ -133,7 +137,7 @@ def parse_prompt(name: str, text: str) -> Prompt:
     schema = json.loads(fence[1]) if fence else None
     sections = {}
     for title, body in texts.items():
-        sections[title] = tuple(_split_parts(name, body))
+        sections[title] = tuple(_split_prompt_text_at_gaps(name, body))
 
     prompt = Prompt(
         name=name,
@@ -179,7 +183,7 @@ def parse_prompt(name: str, text: str) -> Prompt:
     return prompt
 
 
-def _split_parts(name: str, text: str) -> list[PromptPart]:
+def _split_prompt_text_at_gaps(name: str, text: str) -> list[PromptPart]:
     parts = []
     block = ""
     end = 0
@@ -232,7 +236,7 @@ class PromptLayout:
     without: frozenset[str] = frozenset()
 
 
-def build_messages(
+def build_chat_messages_of_prompt(
     prompt: Prompt,
     values: Mapping[str, str],
     items: Sequence[DataItem],
@@ -252,14 +256,12 @@ def build_messages(
     """
     off = layout.without | without
     rules = {"role": "system", "content": prompt.render("system", values, off)}
-    data = {"role": "user", "content": seal_items(items, layout.salt)}
+    data = {"role": "user", "content": write_items_within_boundary(items, layout.salt)}
     task = prompt.render("closing", values, off)
     schema = prompt.schema if schema is None else schema
     # a schema that the endpoint doesn't enforce is told in words
     if layout.inline_schema and schema:
-        task += (
-            f"\nWrite one JSON object of this JSON schema and nothing else:\n{escape_line(schema)}"
-        )
+        task += f"\nWrite one JSON object of this JSON schema and nothing else:\n{write_value_as_escaped_json_line(schema)}"
 
     # for templates that refuse two user messages in a row
     if layout.closing == "merged":

@@ -13,9 +13,13 @@ import numpy as np
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import compute_auc
-from pollex.selection.losses import SCORE_RESOLUTION, AlphaScore
-from pollex.selection.netsat import add_rubrics
-from pollex.selection.policies import ALPHAS, DEFAULT_POLICY, get_policy
+from pollex.selection.losses import SCORE_TIE_TOLERANCE, AlphaScore
+from pollex.selection.netsat import sum_rubric_values
+from pollex.selection.policies import (
+    CROSS_VALIDATED_ALPHAS_BY_POLICY,
+    DEFAULT_SELECTION_POLICY_NAME,
+    get_selection_policy,
+)
 from pollex.selection.pool import MaxRubricsBySide, Pool
 
 
@@ -35,14 +39,14 @@ class AlphaChoice:
     held_out: Floats
 
 
-def choose_alpha(
+def choose_alpha_by_cross_validation(
     values: Floats,
     positive: Bools,
     sat: Bools | Ints,
     ids: Sequence[str],
     budget: MaxRubricsBySide,
     folds: Ints,
-    policy: str = DEFAULT_POLICY,
+    policy: str = DEFAULT_SELECTION_POLICY_NAME,
     alphas: Sequence[float] | None = None,
     seed: int = 0,
 ) -> AlphaChoice:
@@ -63,8 +67,8 @@ def choose_alpha(
         BadLabels: A fold leaves one class to learn from, or no fold has both classes.
         WrongUse: There is no such policy.
     """
-    choose = get_policy(policy)
-    alphas = ALPHAS[policy] if alphas is None else alphas
+    choose = get_selection_policy(policy)
+    alphas = CROSS_VALIDATED_ALPHAS_BY_POLICY[policy] if alphas is None else alphas
     values = np.asarray(values, float)
     positive = np.asarray(positive, bool)
     folds = np.asarray(folds)
@@ -77,7 +81,7 @@ def choose_alpha(
         pool = Pool.of(values[~out], positive[~out], sat, ids, budget)
         for row, alpha in enumerate(alphas):
             chosen = choose(pool, alpha, np.random.default_rng([seed, int(fold)]))
-            held_out[row, out] = add_rubrics(values[np.ix_(out, np.sort(chosen))])
+            held_out[row, out] = sum_rubric_values(values[np.ix_(out, np.sort(chosen))])
         if 0 < positive[out].sum() < out.sum():
             # a fold of one class has no AUC
             aucs.append([compute_auc(scores[out], positive[out]) for scores in held_out])
@@ -102,7 +106,7 @@ def choose_alpha(
     # of αs that do equally well, the smallest
     best = max(score.mean_auc for score in table)
     row = min(
-        (row for row, score in enumerate(table) if score.mean_auc >= best - SCORE_RESOLUTION),
+        (row for row, score in enumerate(table) if score.mean_auc >= best - SCORE_TIE_TOLERANCE),
         key=lambda row: alphas[row],
     )
     return AlphaChoice(alphas[row], table, held_out[row])

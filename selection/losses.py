@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import require_both_classes
-from pollex.selection.netsat import add_candidates
+from pollex.selection.netsat import add_candidate_values_to_scores
 
 MAX_EVAL_DIFFERENCE = 10.0
 """How far apart two evals of one rubric can be: Likert values run from 0 to 10."""
@@ -24,7 +24,7 @@ MAX_EVAL_DIFFERENCE = 10.0
 THRESHOLD_GRID_POINTS = 101
 """Thresholds from the lowest to the highest score of a rubric set."""
 
-SCORE_RESOLUTION = 1e-9
+SCORE_TIE_TOLERANCE = 1e-9
 """Below this, two losses are tied, scores are constant, and a score lies on its threshold (in grid steps)."""
 
 MAX_SCORES_A_BLOCK = 1 << 18
@@ -90,18 +90,18 @@ class PrecisionCurves(NamedTuple):
     def sharpness(self) -> Floats:
         """LS `[set]`: the mean squared error of both curves over the grid."""
         errors = self.plus - self.target_plus, self.minus - self.target_minus
-        total = _sum_squares(errors[0]) + _sum_squares(errors[1])
+        total = _sum_squares_of_rows(errors[0]) + _sum_squares_of_rows(errors[1])
         return np.divide(total, self.plus.shape[1])
 
 
-def split_by_class(values: Floats, positive: Bools) -> tuple[Floats, Floats]:
+def split_rubric_values_by_class(values: Floats, positive: Bools) -> tuple[Floats, Floats]:
     """Transpose evals `[conversation, rubric]` and split them into positives and negatives."""
     positives = np.ascontiguousarray(values[positive].T, dtype=float)
     negatives = np.ascontiguousarray(values[~positive].T, dtype=float)
     return positives, negatives
 
 
-def compute_candidate_terms(
+def compute_losses_with_each_candidate(
     base: tuple[Floats, Floats],
     evals: tuple[Floats, Floats],
     rows: Ints,
@@ -116,9 +116,9 @@ def compute_candidate_terms(
     """
     # some candidates at a time, so that their scores stay in the cache
     terms = LossTerms(np.empty(len(rows)), np.empty(len(rows)))
-    for block in _iterate_blocks(len(rows), len(base[0]) + len(base[1])):
+    for block in _iterate_row_blocks(len(rows), len(base[0]) + len(base[1])):
         positive, negative = (
-            add_candidates(scores, eval_[rows[block]])
+            add_candidate_values_to_scores(scores, eval_[rows[block]])
             for eval_, scores in zip(evals, base, strict=True)
         )
         curves = compute_precision_curves(positive, negative, grid)
@@ -128,7 +128,7 @@ def compute_candidate_terms(
     return terms
 
 
-def compute_theta_c(scores: Floats, positive: Bools) -> float:
+def compute_midpoint_of_class_means(scores: Floats, positive: Bools) -> float:
     """Compute θ_c: half way between the mean scores of the two classes.
 
     Args:
@@ -154,7 +154,7 @@ def compute_precision_curves(
     classes = positive, negative
     low = np.minimum(positive.min(1), negative.min(1))
     span = np.maximum(positive.max(1), negative.max(1)) - low
-    span[span <= SCORE_RESOLUTION] = 0.0
+    span[span <= SCORE_TIE_TOLERANCE] = 0.0
     # θ_c, and the pooled standard deviation within the classes
     means = positive.mean(1), negative.mean(1)
     theta = (means[0] + means[1]) / 2
@@ -162,11 +162,13 @@ def compute_precision_curves(
     freedom = max(positive.shape[1] + negative.shape[1] - 2, 1)
     of_classes = []
     for scores, mean in zip(classes, means, strict=True):
-        of_classes.append(_sum_squares(scores - mean[:, None]))
+        of_classes.append(_sum_squares_of_rows(scores - mean[:, None]))
 
     spread = np.sqrt((of_classes[0] + of_classes[1]) / freedom)
     # conversations at or under each threshold, and over it `[class, set, grid]`
-    under = np.stack([_count_at_or_under(scores, low, span, grid) for scores in classes])
+    under = np.stack(
+        [_count_scores_up_to_thresholds(scores, low, span, grid) for scores in classes]
+    )
     over = np.array([scores.shape[1] for scores in classes])[:, None, None] - under
     thresholds = low[:, None] + span[:, None] * np.linspace(0.0, 1.0, grid)
     # Prec+ `[set, grid]`, the base rate where nothing scores over a threshold
@@ -203,12 +205,12 @@ def compute_precision_curves(
     )
 
 
-def _iterate_blocks(rows: int, width: int) -> Iterator[slice]:
+def _iterate_row_blocks(rows: int, width: int) -> Iterator[slice]:
     step = max(1, MAX_SCORES_A_BLOCK // width)
     return (slice(start, start + step) for start in range(0, rows, step))
 
 
-def _count_at_or_under(
+def _count_scores_up_to_thresholds(
     scores: Floats,
     low: Floats,
     span: Floats,
@@ -225,11 +227,11 @@ def _count_at_or_under(
     place *= per_step[:, None]
     # Cut to a whole number, `place + 1 − ε` counts the thresholds that a score is over; each row
     # has its own bins.
-    place += (np.arange(len(scores)) * grid + (1 - SCORE_RESOLUTION))[:, None]
+    place += (np.arange(len(scores)) * grid + (1 - SCORE_TIE_TOLERANCE))[:, None]
     bins = np.bincount(place.astype(np.intp).ravel(), minlength=len(scores) * grid)
 
     return bins.reshape(-1, grid).cumsum(1, dtype=float)
 
 
-def _sum_squares(rows: Floats) -> Floats:
+def _sum_squares_of_rows(rows: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", rows, rows))

@@ -16,7 +16,7 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.selection.losses import MAX_EVAL_DIFFERENCE
-from pollex.selection.policies import DEFAULT_POLICY, select_rubrics
+from pollex.selection.policies import DEFAULT_SELECTION_POLICY_NAME, select_rubrics
 
 HALVING_COUNT = 20
 MIN_QUANTILE_TRIED = 0.05
@@ -53,7 +53,7 @@ class MultiSplit:
     chosen: Floats
 
 
-def find_holding(values: Floats, came_up: Bools | None = None) -> Bools:
+def find_where_rubrics_hold(values: Floats, came_up: Bools | None = None) -> Bools:
     """Tell where rubrics hold, from their signed terms of NetSAT: beyond the middle of the scale.
 
     Args:
@@ -64,7 +64,7 @@ def find_holding(values: Floats, came_up: Bools | None = None) -> Bools:
     return np.asarray(beyond if came_up is None else beyond & came_up)
 
 
-def compute_one_sided_p(held: Bools, up: Bools, sat: Bools) -> Floats:
+def compute_fisher_p_values_of_rubrics(held: Bools, up: Bools, sat: Bools) -> Floats:
     """Compute Fisher's exact p that a rubric's thumbs differ as its side says `[rubric]`.
 
     Args:
@@ -90,7 +90,7 @@ def compute_one_sided_p(held: Bools, up: Bools, sat: Bools) -> Floats:
     )
 
 
-def adjust_by_holm(p: Floats) -> Floats:
+def adjust_p_values_by_holm(p: Floats) -> Floats:
     """Adjust the p-values of rubrics that were fixed before `[rubric]`."""
     order = np.argsort(p)
     if len(p):
@@ -103,7 +103,7 @@ def adjust_by_holm(p: Floats) -> Floats:
     return adjusted
 
 
-def combine_halvings(p: Floats) -> Floats:
+def combine_p_values_of_halvings(p: Floats) -> Floats:
     """Make one p-value of those of all halvings `[halving, rubric]`: the adaptive quantile rule."""
     splits = len(p)
     ranks = np.arange(max(1, int(np.ceil(MIN_QUANTILE_TRIED * splits))), splits + 1)
@@ -118,7 +118,7 @@ def combine_halvings(p: Floats) -> Floats:
     )
 
 
-def draw_halvings(up: Bools, blocks: Ints, rng: np.random.Generator) -> list[Bools]:
+def draw_random_halvings(up: Bools, blocks: Ints, rng: np.random.Generator) -> list[Bools]:
     """Deal conversations into halves, each class evenly, and a block (a user) into one half.
 
     Returns:
@@ -139,7 +139,7 @@ def draw_halvings(up: Bools, blocks: Ints, rng: np.random.Generator) -> list[Boo
     return masks
 
 
-def keep_one_a_block(rows: Bools, blocks: Ints, rng: np.random.Generator) -> Bools:
+def keep_one_conversation_per_block(rows: Bools, blocks: Ints, rng: np.random.Generator) -> Bools:
     """Keep one conversation of each block (a user) among some: a test takes those that don't depend on each other."""
     drawn = rng.permutation(np.flatnonzero(rows))
     independent = np.zeros(len(rows), dtype=bool)
@@ -148,24 +148,26 @@ def keep_one_a_block(rows: Bools, blocks: Ints, rng: np.random.Generator) -> Boo
     return independent
 
 
-def choose_rubrics(
+def choose_rubrics_on_one_half(
     values: Floats,
     up: Bools,
     sat: Bools,
     ids: Sequence[str],
-    policy: str = DEFAULT_POLICY,
+    policy: str = DEFAULT_SELECTION_POLICY_NAME,
     came_up: Bools | None = None,
 ) -> Ints:
     """Choose rubrics on some of the conversations: columns in the order of choice.
 
     Args:
         values: Signed terms of NetSAT `[conversation, rubric]`.
-        came_up: As in `find_holding`.
+        came_up: As in `find_where_rubrics_hold`.
     """
-    held = find_holding(values, came_up)
+    held = find_where_rubrics_hold(values, came_up)
     # and whose thumbs differ as their side says
     enough = held.sum(axis=0) >= max(MIN_CONVERSATIONS_HELD, MIN_SHARE_HELD * len(up))
-    columns = np.flatnonzero(enough & (compute_one_sided_p(held, up, sat) < MAX_P_OPEN_TO_CHOICE))
+    columns = np.flatnonzero(
+        enough & (compute_fisher_p_values_of_rubrics(held, up, sat) < MAX_P_OPEN_TO_CHOICE)
+    )
     if not len(columns) or up.all() or not up.any():
         return np.zeros(0, dtype=np.intp)
 
@@ -184,14 +186,14 @@ def choose_rubrics(
     return np.asarray(columns[selection.chosen])
 
 
-def prove_rubrics(
+def prove_rubrics_by_halvings(
     values: Floats,
     up: Bools,
     sat: Bools,
     ids: Sequence[str],
     blocks: Ints,
     rng: np.random.Generator,
-    policy: str = DEFAULT_POLICY,
+    policy: str = DEFAULT_SELECTION_POLICY_NAME,
     came_up: Bools | None = None,
 ) -> MultiSplit:
     """Say what the labels prove of each rubric of a pool.
@@ -201,15 +203,15 @@ def prove_rubrics(
         up: Thumbs up `[conversation]`.
         sat: Whether a rubric is one of satisfaction `[rubric]`.
         blocks: Number of each conversation's user or other unit `[conversation]`.
-        came_up: As in `find_holding`.
+        came_up: As in `find_where_rubrics_hold`.
     """
-    held = find_holding(values, came_up)
+    held = find_where_rubrics_hold(values, came_up)
     # p-values `[halving, rubric]`; a rubric that isn't chosen has 1
     p = np.ones((HALVING_COUNT, len(ids)))
     was_chosen = np.zeros((HALVING_COUNT, len(ids)))
-    for row, choosing in enumerate(draw_halvings(up, blocks, rng)):
+    for row, choosing in enumerate(draw_random_halvings(up, blocks, rng)):
         occasions = None if came_up is None else came_up[choosing]
-        chosen = choose_rubrics(
+        chosen = choose_rubrics_on_one_half(
             values[choosing],
             up[choosing],
             sat,
@@ -218,8 +220,8 @@ def prove_rubrics(
             occasions,
         )
         if len(chosen):
-            other = keep_one_a_block(~choosing, blocks, rng)
-            p_values = compute_one_sided_p(
+            other = keep_one_conversation_per_block(~choosing, blocks, rng)
+            p_values = compute_fisher_p_values_of_rubrics(
                 held[np.ix_(other, chosen)],
                 up[other],
                 sat[chosen],
@@ -227,7 +229,7 @@ def prove_rubrics(
             p[row, chosen] = np.minimum(1.0, p_values * len(chosen))
             was_chosen[row, chosen] = 1.0
 
-    return MultiSplit(combine_halvings(p), was_chosen.mean(axis=0))
+    return MultiSplit(combine_p_values_of_halvings(p), was_chosen.mean(axis=0))
 
 
 @dataclass(frozen=True)
@@ -246,7 +248,7 @@ class NarrowedFamilies:
     members: dict[int, Ints]
 
 
-def keep_one_a_family(
+def keep_one_rubric_per_family(
     values: Floats,
     up: Bools,
     sat: Bools,
@@ -271,11 +273,11 @@ def keep_one_a_family(
         families: Name of each rubric's family; those of a side that are answered alike are one,
             too.
         likely: Highest p that counts.
-        came_up: As in `find_holding`.
+        came_up: As in `find_where_rubrics_hold`.
     """
-    held = find_holding(values, came_up)
+    held = find_where_rubrics_hold(values, came_up)
     events = ranks == EVENT_RANK
-    alike = correlate_rubrics(values) >= MIN_FAMILY_CORRELATION
+    alike = correlate_rubric_answers(values) >= MIN_FAMILY_CORRELATION
     members: dict[int, Ints] = {}
     # the surest rubric first; whatever is of its family goes with it
     gone = np.zeros(len(p), dtype=bool)
@@ -293,7 +295,7 @@ def keep_one_a_family(
                 key=lambda candidate: (ranks[candidate], held[:, candidate].sum()),
             )
         )
-        within = prove_narrower_rubrics(
+        within = find_proven_narrower_rubrics(
             held,
             up,
             sat,
@@ -312,7 +314,7 @@ def keep_one_a_family(
     )
 
 
-def prove_narrower_rubrics(
+def find_proven_narrower_rubrics(
     held: Bools,
     up: Bools,
     sat: Bools,
@@ -325,13 +327,15 @@ def prove_narrower_rubrics(
     narrower = columns[held[rows][:, columns].sum(axis=0) < rows.sum()]
     narrower = narrower[held[:, narrower].sum(axis=0) < rows.sum()]
     proven = (
-        adjust_by_holm(compute_one_sided_p(held[rows][:, narrower], up[rows], sat[narrower]))
+        adjust_p_values_by_holm(
+            compute_fisher_p_values_of_rubrics(held[rows][:, narrower], up[rows], sat[narrower])
+        )
         <= MAX_P_PROVEN
     )
     return np.asarray(narrower[proven], dtype=np.intp)
 
 
-def correlate_rubrics(values: Floats) -> Floats:
+def correlate_rubric_answers(values: Floats) -> Floats:
     """Correlate the answers of rubrics `[rubric, rubric]`; 0 where one is constant."""
     # constant answers correlate with nothing
     spread = values.std(axis=0)
@@ -339,7 +343,7 @@ def correlate_rubrics(values: Floats) -> Floats:
     return np.asarray(standard.T @ standard / max(len(values), 1))
 
 
-def add_hints(
+def add_unproven_rubrics_as_hints(
     values: Floats,
     up: Bools,
     sat: Bools,
@@ -347,7 +351,7 @@ def add_hints(
     narrowed: NarrowedFamilies,
     alpha: float,
     most: int,
-    policy: str = DEFAULT_POLICY,
+    policy: str = DEFAULT_SELECTION_POLICY_NAME,
 ) -> Ints:
     """Add hints that a policy chooses to those that are borne out: columns in their order, `most` in all."""
     columns = narrowed.open

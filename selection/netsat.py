@@ -11,17 +11,17 @@ import numpy as np
 from pollex.measures.arrays import Floats
 
 
-def add_rubrics(values: Floats) -> Floats:
+def sum_rubric_values(values: Floats) -> Floats:
     """Add up signed values: `[conversation, rubric]` to `[conversation]`."""
     return np.asarray(values.sum(axis=1))
 
 
-def add_candidates(scores: Floats, values: Floats) -> Floats:
+def add_candidate_values_to_scores(scores: Floats, values: Floats) -> Floats:
     """Add each candidate to the set so far: `[conversation]` and `[candidate, conversation]` to the latter's shape."""
     return values + scores
 
 
-def add_in_order(columns: Iterable[Floats], conversations: int) -> Floats:
+def sum_rubric_columns_in_order(columns: Iterable[Floats], conversations: int) -> Floats:
     """Add up one rubric's column after the other, so that a score is the same whatever the batch.
 
     Args:

@@ -10,12 +10,12 @@ import numpy as np
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import require_both_classes
 from pollex.selection.losses import (
-    SCORE_RESOLUTION,
+    SCORE_TIE_TOLERANCE,
     LossTerms,
-    compute_candidate_terms,
-    split_by_class,
+    compute_losses_with_each_candidate,
+    split_rubric_values_by_class,
 )
-from pollex.selection.netsat import add_rubrics
+from pollex.selection.netsat import sum_rubric_values
 
 MaxRubricsBySide = tuple[int, ...]
 """How many SAT and how many DSAT rubrics to choose at most; for a second list of rubrics two numbers more."""
@@ -68,7 +68,7 @@ class Selection:
 
     def scores(self, values: Floats) -> Floats:
         """NetSAT of conversations: `[conversation, rubric]` of the whole pool to `[conversation]`."""
-        return add_rubrics(np.asarray(values, float)[:, np.sort(self.chosen)])
+        return sum_rubric_values(np.asarray(values, float)[:, np.sort(self.chosen)])
 
 
 @dataclass
@@ -120,7 +120,7 @@ class Pool:
 
         require_both_classes(positive)
         rank = np.argsort(sorted(range(len(ids)), key=ids.__getitem__))
-        return cls(split_by_class(values, positive), kinds, rank, budget)
+        return cls(split_rubric_values_by_class(values, positive), kinds, rank, budget)
 
     def open(self, chosen: frozenset[int]) -> Ints:
         """Return columns that may be added: not chosen, and within their kind's budget."""
@@ -136,8 +136,11 @@ class Pool:
         """Compute LC and LS of `chosen` with each open rubric added; cached for all α."""
         if chosen not in self._known:
             rows = sorted(chosen)
-            base = add_rubrics(self.evals[0][rows].T), add_rubrics(self.evals[1][rows].T)
-            self._known[chosen] = compute_candidate_terms(
+            base = (
+                sum_rubric_values(self.evals[0][rows].T),
+                sum_rubric_values(self.evals[1][rows].T),
+            )
+            self._known[chosen] = compute_losses_with_each_candidate(
                 base,
                 self.evals,
                 self.open(chosen),
@@ -151,11 +154,13 @@ class Pool:
 
     def cheapest(self, candidates: Ints, costs: Floats) -> int:
         """Return the position of the cheapest candidate; ties go to the smallest id."""
-        ties = np.flatnonzero(costs <= costs.min() + SCORE_RESOLUTION)
+        ties = np.flatnonzero(costs <= costs.min() + SCORE_TIE_TOLERANCE)
         return int(ties[np.argmin(self.rank[candidates[ties]])])
 
 
-def add_by_cost(pool: Pool, costs: Callable[[frozenset[int]], Floats]) -> Ints:
+def choose_cheapest_rubrics_step_by_step(
+    pool: Pool, costs: Callable[[frozenset[int]], Floats]
+) -> Ints:
     """Add the cheapest open rubric until the budgets are used: columns `[step]`.
 
     Args:
@@ -167,12 +172,12 @@ def add_by_cost(pool: Pool, costs: Callable[[frozenset[int]], Floats]) -> Ints:
     return np.array(steps, dtype=np.intp)
 
 
-def rank_by_worth(pool: Pool, worth: Floats) -> Ints:
+def choose_rubrics_of_most_worth(pool: Pool, worth: Floats) -> Ints:
     """Return the rubrics of most worth `[rubric]`, each by itself: columns `[step]`."""
-    return add_by_cost(pool, lambda chosen: -worth[pool.open(chosen)])
+    return choose_cheapest_rubrics_step_by_step(pool, lambda chosen: -worth[pool.open(chosen)])
 
 
-def trace_selection(pool: Pool, alpha: float, order: Ints) -> Selection:
+def compute_losses_along_selection(pool: Pool, alpha: float, order: Ints) -> Selection:
     """Return losses at every step of rubrics in this order, and of the others."""
     steps: list[Step] = []
     # the last step at which each rubric was open, and the loss that it would have had

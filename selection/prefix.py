@@ -17,7 +17,7 @@ SLOPE_RIDGE = 1e-2
 """Keeps the slope finite where scores part the classes."""
 
 
-def compute_log_losses(scores: Floats, positive: Bools) -> Floats:
+def compute_log_losses_of_logistic_fit(scores: Floats, positive: Bools) -> Floats:
     """Compute the log-loss of each conversation by a logistic curve over its score `[conversation]`.
 
     The curve never falls: scores that point the wrong way say as much as none.
@@ -50,7 +50,7 @@ def compute_log_losses(scores: Floats, positive: Bools) -> Floats:
     return np.asarray(np.logaddexp(0, np.where(positive, -1, 1) * (x @ beta)))
 
 
-def find_best_length(losses: Floats, *, instead: bool) -> int:
+def find_best_rubric_list_length(losses: Floats, *, instead: bool) -> int:
     """Return the length with the least mean loss; 0 where labels don't bear out that it is better than none.
 
     Args:

@@ -28,7 +28,7 @@ import numpy as np
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import require_both_classes
 from pollex.measures.distributions import compute_platt_targets
-from pollex.selection.losses import SCORE_RESOLUTION
+from pollex.selection.losses import SCORE_TIE_TOLERANCE
 
 REQUIRED_PRECISION = 0.9
 """P of YieldRate@P: how often a score outside the window has to be right."""
@@ -95,7 +95,7 @@ def is_probability_clear(probability: Floats) -> Bools:
     return np.asarray(np.abs(np.asarray(probability, float) - 0.5) >= MIN_DISTANCE_FROM_HALF)
 
 
-def fit_window(
+def fit_uncertainty_window(
     scores: Floats,
     positive: Bools,
     theta: float,
@@ -223,8 +223,8 @@ def fit_guaranteed_window(
     require_both_classes(positive)
     scores = np.round(scores, 9)
     # both sides share δ; the lower one is the upper one of negated scores
-    upper = _find_side(scores, ~positive, theta, precision, delta / 2)
-    lower = _find_side(-scores, positive, -theta, precision, delta / 2)
+    upper = _find_guaranteed_upper_threshold(scores, ~positive, theta, precision, delta / 2)
+    lower = _find_guaranteed_upper_threshold(-scores, positive, -theta, precision, delta / 2)
     if lower.threshold is not None:
         lower = replace(lower, threshold=-lower.threshold)
 
@@ -232,7 +232,7 @@ def fit_guaranteed_window(
 
 
 @lru_cache
-def count_labels_needed(precision: float, delta: float, wrong: int = 0) -> int:
+def count_labels_needed_for_precision(precision: float, delta: float, wrong: int = 0) -> int:
     """Return the labels beyond a threshold needed to reject with `wrong` errors.
 
     29 with none at P = 0.9, δ = 0.05.
@@ -249,7 +249,7 @@ def _has_enough_labels(precision: float, delta: float, wrong: int) -> int:
     return int(np.ceil(2 * (wrong + 1) / risk + 8 * np.log(1 / delta) / risk))
 
 
-def _find_side(
+def _find_guaranteed_upper_threshold(
     scores: Floats,
     wrong: Bools,
     theta: float,
@@ -264,11 +264,11 @@ def _find_side(
     """
     from scipy.stats import binom  # a second to import
 
-    thresholds, over, errors = _count_over_thresholds(scores, wrong, theta)
+    thresholds, over, errors = _count_scores_and_errors_over_thresholds(scores, wrong, theta)
     # Which thresholds are tried depends on how many scores lie over them, never on labels. That
     # takes nothing from the tests: labels of those over a threshold are drawn alike, however many
     # they are.
-    tried = over >= count_labels_needed(precision, delta, MAX_FORGIVEN_ERRORS)
+    tried = over >= count_labels_needed_for_precision(precision, delta, MAX_FORGIVEN_ERRORS)
     p = binom.cdf(errors, over, 1 - precision)  # of "wrong more often than 1 − P", one-sided
     passed = np.logical_and.accumulate(p[tried] <= delta)
     if not passed.any():
@@ -290,7 +290,7 @@ def _find_side(
     )
 
 
-def _count_over_thresholds(
+def _count_scores_and_errors_over_thresholds(
     scores: Floats,
     wrong: Bools,
     theta: float,
@@ -332,7 +332,7 @@ def _compute_labels_needed(
     beyond = (norm.ppf(1 - delta) ** 2 * precision * (1 - precision)) / np.maximum(gap, 1e-12) ** 2
     labels = np.where(
         gap > 0,
-        np.maximum(beyond, count_labels_needed(precision, delta)) / share,
+        np.maximum(beyond, count_labels_needed_for_precision(precision, delta)) / share,
         np.inf,
     )
     fewest = labels.min(initial=np.inf)
@@ -358,7 +358,7 @@ class Calibration:
         return compute_logistic(self.intercept + self.slope * np.asarray(scores, float))
 
 
-def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
+def fit_logistic_calibration_curve(scores: Floats, positive: Bools) -> Calibration:
     """Fit the curve by maximum likelihood with Platt's targets, which keep it finite.
 
     Args:
@@ -373,7 +373,7 @@ def fit_calibration(scores: Floats, positive: Bools) -> Calibration:
     targets = compute_platt_targets(positive.astype(np.int64), 2)[:, 1]
     mean = float(np.mean(scores))
     deviation = float(np.std(scores))
-    if deviation <= SCORE_RESOLUTION:
+    if deviation <= SCORE_TIE_TOLERANCE:
         rate = float(targets.mean())
         return Calibration(0.0, float(np.log(rate / (1 - rate))))
 
@@ -387,7 +387,7 @@ def _fit_by_newton(z: Floats, targets: Floats) -> tuple[float, float]:
     for _ in range(MAX_NEWTON_STEPS):
         p = compute_logistic(design @ weights)
         gradient = design.T @ (p - targets)
-        if np.abs(gradient).max() <= SCORE_RESOLUTION * len(z):
+        if np.abs(gradient).max() <= SCORE_TIE_TOLERANCE * len(z):
             break
         # A ridge far below any real curvature keeps the step finite where all probabilities are at
         # 0 or 1.

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from pollex.calibration.candidates import PLAIN
-from pollex.calibration.storage import pack_calibrator
-from pollex.calibration.thumbs import fit_candidate
+from pollex.calibration.candidates import PLAIN_NETSAT_NAME
+from pollex.calibration.storage import serialize_calibrator
+from pollex.calibration.thumbs import fit_calibration_model
 from pollex.rubrics.rubric_set import RubricSet
 
 
@@ -16,7 +16,9 @@ def with_judges(rubrics: RubricSet, judges: list[str]) -> RubricSet:
     signs = [1.0 if rubric.polarity == "sat" else -1.0 for rubric in rubrics.rubrics]
     positive = np.arange(40) % len(judges) > 0  # the first judge is never content
     who = [judges[number % len(judges)] for number in range(40)]
-    pack = pack_calibrator(fit_candidate(PLAIN, answers, signs, positive, who, ids))
+    pack = serialize_calibrator(
+        fit_calibration_model(PLAIN_NETSAT_NAME, answers, signs, positive, who, ids)
+    )
     facts = {name: value for name, value in pack.facts.items() if name != "questionnaire"}
     assert rubrics.calibrator is not None
     record = rubrics.calibrator.model_copy(update={"facts": facts, "rubrics": tuple(ids)})

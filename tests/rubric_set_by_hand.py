@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pollex.calibration.thumbs import fit_candidate
+from pollex.calibration.thumbs import fit_calibration_model
 from pollex.measures.classification import Assessment
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
@@ -197,7 +197,7 @@ def model_that_goes_by_the_second_rubric() -> ThumbModel:
     chosen = rng.integers(0, len(LIKERT_OPTIONS), (200, 2))
     answers = np.eye(len(LIKERT_OPTIONS))[chosen]
     ids = ("rubric1", "rubric2")
-    model = fit_candidate(
+    model = fit_calibration_model(
         "ordinal mixed effects", answers, (1.0, -1.0), chosen[:, 1] > 1, rubrics=ids
     )
     return ThumbModel(ids, model)

@@ -18,7 +18,7 @@ from fault_cases.commands import run as ended
 from pollex.rubrics.headlines import list_headlines
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import describe_nothing_leading
+from pollex.rubrics.worth import describe_lack_of_proven_rubrics
 
 SIDES: tuple[Polarity, ...] = ("dsat", "sat")
 EVIL = {"Host": "evil.example:8765"}
@@ -103,7 +103,7 @@ def home(folder: Path) -> str:
     assert Counter(re.findall("<strong>(proven|likely|hint)</strong>", text)) == Counter(
         one.stands for one in shown
     )
-    assert bool(shown) != (describe_nothing_leading(found.rubrics, found.data) in text)
+    assert bool(shown) != (describe_lack_of_proven_rubrics(found.rubrics, found.data) in text)
     return f"{len(shown)} of {len(found.rubrics)} rubrics lead"
 
 

@@ -11,7 +11,7 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.rubrics.learning.crossfit import Candidates, WeighedPool
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.rubric import Rubric
-from pollex.selection.losses import compute_theta_c
+from pollex.selection.losses import compute_midpoint_of_class_means
 from pollex.selection.multi_split import HALVING_ALPHA
 
 FOLDS = 5
@@ -106,7 +106,7 @@ def learned(world: ArrayWorld, *, grouped: bool = False) -> LearnedArrays:
         out = dealt == number
         order = weighed.order(~out, HALVING_ALPHA, hints=True)
         netsat = world.values[:, order].sum(axis=1)
-        above[out] = netsat[out] - compute_theta_c(netsat[~out], world.up[~out])
+        above[out] = netsat[out] - compute_midpoint_of_class_means(netsat[~out], world.up[~out])
         known[np.ix_(out, order)] = True
     order = weighed.order(every, HALVING_ALPHA, hints=True)
     return LearnedArrays(

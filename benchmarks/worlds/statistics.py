@@ -10,20 +10,25 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import expit
 
-from pollex.graphs.learn.assemble import CHOICE_WIDENING_FACTOR, reconcile_standings
+from pollex.graphs.learn.assemble import CHOICE_WIDENING_FACTOR, reconcile_standings_with_evidence
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.classification import assess_scores, compute_auc
-from pollex.measures.drift import count_in_bins, is_unlike, make_bin_edges, measure_count_stability
-from pollex.measures.intervals import widen_interval
-from pollex.measures.share import estimate_mean_probability
+from pollex.measures.classification import assess_scores_against_labels, compute_auc
+from pollex.measures.drift import (
+    count_values_in_bins,
+    is_drift_significant,
+    make_bin_edges,
+    measure_stability_of_bin_counts,
+)
+from pollex.measures.intervals import widen_interval_of_figure
+from pollex.measures.share import estimate_share_from_probabilities
 from pollex.rubrics.learning.circumstances import (
     Circumstance,
-    bin_numbers,
+    assign_numbers_to_equal_bins,
     find_explaining_circumstance,
 )
 from pollex.rubrics.records import LIKELY_LEVEL, PROVEN_LEVEL, StandingRecord
 from pollex.rubrics.rubric import Rubric
-from pollex.rubrics.worth import measure_share, measure_worth
+from pollex.rubrics.worth import compute_evidence_of_rubric, compute_share_with_interval
 from worlds import Outcome, world
 from worlds.arrays import RUBRICS, ArrayWorld, learned
 
@@ -42,7 +47,7 @@ def runs_of(quick: bool, full: int) -> range:
 
 def share_told(hits: list[bool]) -> str:
     """Return a share with Wilson's interval."""
-    found = measure_share(sum(hits), len(hits))
+    found = compute_share_with_interval(sum(hits), len(hits))
     return f"{found.value or 0:.3f} [{found.low or 0:.3f}, {found.high or 0:.3f}], n = {found.n}"
 
 
@@ -75,9 +80,14 @@ def intervals(quick: bool) -> Outcome:
         netsat = ArrayWorld(further, thumbs).values[:, found.order].sum(axis=1)
         own = small.values[:, found.order].sum(axis=1)
 
-        figure = assess_scores(found.above, up, 0.0, np.zeros(LABELS, dtype=bool), rng).auc
+        figure = assess_scores_against_labels(
+            found.above, up, 0.0, np.zeros(LABELS, dtype=bool), rng
+        ).auc
         hits["AUC"].append(
-            within(widen_interval(figure, CHOICE_WIDENING_FACTOR), compute_auc(netsat, thumbs))
+            within(
+                widen_interval_of_figure(figure, CHOICE_WIDENING_FACTOR),
+                compute_auc(netsat, thumbs),
+            )
         )
         for column in found.order.tolist():
             told = told_of(small, found.p, found.known, column)
@@ -94,8 +104,10 @@ def intervals(quick: bool) -> Outcome:
             within(good_of(found.above, up, own, netsat[:1000]), float(thumbs.mean()))
         )
         edges = make_bin_edges(own)
-        counts = [count_in_bins(values, edges) for values in (own, netsat[:LABELS])]
-        hits["alarm"].append(is_unlike(measure_count_stability(*counts, np.random.default_rng(0))))
+        counts = [count_values_in_bins(values, edges) for values in (own, netsat[:LABELS])]
+        hits["alarm"].append(
+            is_drift_significant(measure_stability_of_bin_counts(*counts, np.random.default_rng(0)))
+        )
 
     said, true = np.mean(gaps, axis=0) if gaps else (0.0, 0.0)
     rows = [
@@ -136,8 +148,10 @@ def told_of(small: ArrayWorld, p: Floats, known: Bools, column: int):  # type: i
     side = "sat" if small.sat[column] else "dsat"
     rubric = Rubric(id=f"r{column}", polarity=side, text=f"r{column}")
     standing = StandingRecord(p=float(p[column]), n=len(small.up), by="halvings")
-    worth = measure_worth(small.held[rows, column], small.up[rows])
-    told, shrunk = reconcile_standings([rubric], {rubric.id: standing}, {rubric.id: worth})
+    worth = compute_evidence_of_rubric(small.held[rows, column], small.up[rows])
+    told, shrunk = reconcile_standings_with_evidence(
+        [rubric], {rubric.id: standing}, {rubric.id: worth}
+    )
     return shrunk[rubric.id] if told[rubric.id].word == "proven" else None
 
 
@@ -148,7 +162,7 @@ def good_of(above: Floats, up: Bools, own: Floats, further: Floats):  # type: ig
     model = LogisticRegression(C=1.0).fit(own[:, None], up)
     honest = LogisticRegression(C=1.0).fit(above[:, None], up).predict_proba(above[:, None])[:, 1]
     error = float(np.sqrt(np.square(honest - up).mean() / len(up)))
-    return estimate_mean_probability(model.predict_proba(further[:, None])[:, 1], error)
+    return estimate_share_from_probabilities(model.predict_proba(further[:, None])[:, 1], error)
 
 
 @world("users that come back")
@@ -170,13 +184,13 @@ def users_that_come_back(quick: bool) -> Outcome:
             found = learned(
                 ArrayWorld(rng.random((LABELS, RUBRICS)) < habit, up, user), grouped=grouped
             )
-            figure = assess_scores(
+            figure = assess_scores_against_labels(
                 found.above, up, 0.0, np.zeros(LABELS, dtype=bool), rng, together=found.blocks
             ).auc  # of users that nobody has seen, it is that of guessing
             false.append(bool((found.p <= PROVEN_LEVEL).any()))
             likely.append(bool((found.p <= LIKELY_LEVEL).any()))
             aucs.append(figure.value or 0.5)
-            held.append(within(widen_interval(figure, CHOICE_WIDENING_FACTOR), 0.5))
+            held.append(within(widen_interval_of_figure(figure, CHOICE_WIDENING_FACTOR), 0.5))
         rows += [
             (f"users {name}: a false proven rubric", share_told(false)),
             (f"users {name}: a false proven or likely one", share_told(likely)),
@@ -210,7 +224,9 @@ def of_length(rng: Rng) -> tuple[Bools, Bools, Ints]:
     """Longer conversations go wrong, and have the rubric more often."""
     length = rng.lognormal(size=LABELS)
     place = length.argsort().argsort() / LABELS
-    return by_stratum(0.15 + 0.65 * place, 0.05 + 0.6 * place, bin_numbers(length), rng)
+    return by_stratum(
+        0.15 + 0.65 * place, 0.05 + 0.6 * place, assign_numbers_to_equal_bins(length), rng
+    )
 
 
 def of_time(rng: Rng) -> tuple[Bools, Bools, Ints]:

@@ -19,7 +19,7 @@ from pollex.measures.arrays import Bools, Floats, Ints
 if TYPE_CHECKING:
     from pollex.calibration.hooks import SearchOutcome
 
-Personal = Literal["all", "heads", "none"]
+JudgeSpecificLayers = Literal["all", "heads", "none"]
 HeadKind = Literal["softmax", "ordinal"]
 SHRUNK_RECIPE_NAME = "shrunk"
 """The core's recipe: deltas of judges begin at 0, and are held near it."""
@@ -93,7 +93,7 @@ class CalibrationNetwork(JudgedEstimator):
         h1: int = 10,
         h2: int = 10,
         heads: HeadKind = "softmax",
-        personal: Personal = "all",
+        personal: JudgeSpecificLayers = "all",
         recipe: str = SHRUNK_RECIPE_NAME,
         batch: int = 32,
         pretraining: int = 40,
@@ -174,14 +174,14 @@ class CalibrationNetwork(JudgedEstimator):
         sheets: AnswerMatrix,
     ) -> None:
         """Learn what the start misses, in networks that begin as it does."""
-        from pollex.calibration.folds import assign_folds  # fitting alone needs it
+        from pollex.calibration.folds import assign_groups_to_folds  # fitting alone needs it
         from pollex.calibration.network import begun
 
         # each fold has a network, and the start is fitted without it
         parts = min(PENALTY_FOLDS, self.seeds, len(np.unique(groups)))
         rng = np.random.default_rng(self.seed)
         if parts > 1:
-            folds = assign_folds(groups, parts, rng)
+            folds = assign_groups_to_folds(groups, parts, rng)
         else:
             folds = [np.array([], dtype=np.int64)]
 
@@ -205,7 +205,7 @@ class CalibrationNetwork(JudgedEstimator):
             self.main_place(),
             len(self.judges_),
         )
-        self.general_, self.tuned_, self.strength_ = begun.train_by_strength(
+        self.general_, self.tuned_, self.strength_ = begun.train_networks_choosing_penalty(
             lesson,
             self.questionnaire_,
             (self.h1, self.h2),
@@ -225,7 +225,10 @@ class CalibrationNetwork(JudgedEstimator):
 
         Returns these models, and their log-probabilities of the sheets `[sheet, question, option]`.
         """
-        from pollex.calibration.folds import fit_without_warnings, take_rows  # as above
+        from pollex.calibration.folds import (  # as above
+            fit_without_warnings,
+            take_rows_with_judgments,
+        )
 
         # log-probabilities `[sheet, question, option]`, of each question by its own model
         options = self.learned_options()
@@ -238,7 +241,7 @@ class CalibrationNetwork(JudgedEstimator):
                 self.questionnaire_,
                 main=self.questionnaire_.scales[number].question,
             )
-            rows, labels = take_rows(X, y, training_rows)
+            rows, labels = take_rows_with_judgments(X, y, training_rows)
             # a question with a few answers, all in this fold
             if not len(labels.of_question(number)):
                 logs[:, place, : options[place]] = -np.log(options[place])
@@ -300,7 +303,7 @@ class CalibrationNetwork(JudgedEstimator):
         )
         penalties = self.decay, self.shrinkage, self.dropout
         plan = training.TrainingConfig(self.pretraining, self.rate, *penalties)
-        general = training.train_weights(first, lesson, plan, self.seed + 1)
+        general = training.train_network_weights(first, lesson, plan, self.seed + 1)
         plan = training.TrainingConfig(
             self.finetuning,
             self.finetuning_rate,
@@ -308,15 +311,15 @@ class CalibrationNetwork(JudgedEstimator):
         )
         main = self.main_place()
 
-        return general, training.train_weights(
+        return general, training.train_network_weights(
             general.only(main), lesson.only(main), plan, self.seed + 2
         )
 
     def _learn_by_recipe(self, inputs: Floats, sheets: AnswerMatrix) -> None:
         """Learn as a recipe of a room does it."""
-        from pollex.calibration.hooks import get_recipe  # such fits alone need it
+        from pollex.calibration.hooks import get_training_recipe  # such fits alone need it
 
-        self.general_ = get_recipe(self.recipe).train(self, inputs, sheets)
+        self.general_ = get_training_recipe(self.recipe).train(self, inputs, sheets)
         self.tuned_ = self.general_.only(self.main_place())
 
     def _learn_by_search(
@@ -328,7 +331,7 @@ class CalibrationNetwork(JudgedEstimator):
         sheets: AnswerMatrix,
     ) -> None:
         """Learn with settings that a search of a room found, or with those given."""
-        from pollex.calibration.hooks import get_search  # as above
+        from pollex.calibration.hooks import get_settings_search  # as above
 
         if self.recipe != SHRUNK_RECIPE_NAME:
             raise WrongUse(
@@ -337,7 +340,7 @@ class CalibrationNetwork(JudgedEstimator):
             )
 
         assert self.search is not None, "asked for by the caller"
-        self.search_ = get_search(self.search).find(self, X, y, groups)
+        self.search_ = get_settings_search(self.search).find(self, X, y, groups)
         better = self.search_.better_settings
         learner = self if better is None else copy(self).set_params(**better)
         self.general_, self.tuned_ = learner._train_shrunk(inputs, sheets)
@@ -414,8 +417,8 @@ class CalibrationNetwork(JudgedEstimator):
     def _restore(self, state: EstimatorState) -> None:
         self.learned_ = np.array(state.facts["learned"], dtype=np.int64)
         self.strength_ = state.facts.get("strength")
-        self.tuned_ = Weights(**_select_arrays(state, "tuned."))
-        general = _select_arrays(state, "general.")
+        self.tuned_ = Weights(**_select_arrays_with_prefix(state, "tuned."))
+        general = _select_arrays_with_prefix(state, "general.")
         if general:
             self.general_ = Weights(**general)
         else:
@@ -456,7 +459,7 @@ class CalibrationNetwork(JudgedEstimator):
             self.questionnaire_,
             main=self.questionnaire_.scales[question].question,
         )
-        start_state = EstimatorState(facts, _select_arrays(state, f"start.{number}."))
+        start_state = EstimatorState(facts, _select_arrays_with_prefix(state, f"start.{number}."))
 
         return type(start).from_state(
             start.get_params(deep=False),
@@ -465,7 +468,7 @@ class CalibrationNetwork(JudgedEstimator):
         )
 
 
-def _select_arrays(state: EstimatorState, prefix: str) -> dict[str, WeightArray]:
+def _select_arrays_with_prefix(state: EstimatorState, prefix: str) -> dict[str, WeightArray]:
     arrays: dict[str, WeightArray] = {}
     for name, array in state.arrays.items():
         if name.startswith(prefix):

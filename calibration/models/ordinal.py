@@ -7,10 +7,10 @@ import numpy as np
 
 from pollex.calibration.cumulative_link import (
     LinkTerms,
-    fit_terms,
-    make_flat_terms,
-    make_precisions,
-    predict_distributions,
+    fit_cumulative_link_parameters,
+    make_parameters_equal_for_judges,
+    make_prior_precisions,
+    predict_answer_distributions,
 )
 from pollex.calibration.estimator import EstimatorState, JudgedEstimator
 from pollex.calibration.features import Inputs, fit_model_inputs, restore_model_inputs
@@ -61,16 +61,16 @@ class OrdinalMixedEffects(JudgedEstimator):
         labels = y.of_question(self.questionnaire_.index())
         options = len(self.questionnaire_.scale().values)
         shares = np.bincount(labels.answer, minlength=options) + CUT_SMOOTHING_JUDGMENTS / options
-        center = make_flat_terms(
+        center = make_parameters_equal_for_judges(
             shares / shares.sum(),
             self.inputs_.width,
             len(self.judges_),
         )
-        precision = make_precisions(
+        precision = make_prior_precisions(
             center,
             (self.cuts, self.cuts, self.shared, self.intercepts, self.scales, self.slopes),
         )
-        self.terms_: LinkTerms = fit_terms(
+        self.terms_: LinkTerms = fit_cumulative_link_parameters(
             self.inputs_.of(X).rows[labels.row],
             labels.judge,
             labels.answer,
@@ -96,7 +96,7 @@ class OrdinalMixedEffects(JudgedEstimator):
 
         # gaps were filled with what is expected: doubt about it widens the distribution
         slopes = terms.slopes + judge_slopes + np.zeros_like(filled.rows)
-        return predict_distributions(terms, filled.rows, judges, filled.variance(slopes))
+        return predict_answer_distributions(terms, filled.rows, judges, filled.variance(slopes))
 
     def _state(self) -> EstimatorState:
         main = self.questionnaire_.index()

@@ -25,13 +25,13 @@ import numpy as np
 
 from pollex.calibration.cumulative_link import (
     LinkTerms,
-    fit_terms,
-    make_flat_terms,
-    make_precisions,
-    predict_distributions,
+    fit_cumulative_link_parameters,
+    make_parameters_equal_for_judges,
+    make_prior_precisions,
+    predict_answer_distributions,
 )
 from pollex.calibration.estimator import EstimatorState, JudgedEstimator
-from pollex.calibration.features import MAX_STANDARD_SCORE, measure_columns
+from pollex.calibration.features import MAX_STANDARD_SCORE, compute_column_means_and_deviations
 from pollex.calibration.judgments import Judgments
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
@@ -86,9 +86,9 @@ class WeightedSum(JudgedEstimator):
 
         # weights from the answers alone, no label; the score gets deviation 1
         signed = self._signed(X)
-        self.mean_, self.spread_ = measure_columns(signed)
+        self.mean_, self.spread_ = compute_column_means_and_deviations(signed)
         z = self._standard(signed)
-        self.weights_: Floats = compute_weights(z, self.spread_, self.independence)
+        self.weights_: Floats = compute_question_weights(z, self.spread_, self.independence)
         deviation = float((z @ self.weights_).std())
         if deviation > MIN_SCORE_DEVIATION:
             self.weights_ = self.weights_ / deviation
@@ -133,14 +133,14 @@ class WeightedSum(JudgedEstimator):
         options = len(self.questionnaire_.scale().values)
         targets = compute_platt_targets(y.answer, options)
         counts = np.bincount(y.answer, minlength=options) + 1.0
-        center = make_flat_terms(
+        center = make_parameters_equal_for_judges(
             counts / counts.sum(),
             F.shape[1],
             len(self.judges_),
         )
         rows, answers = (indices.ravel() for indices in np.indices(targets.shape))
 
-        return fit_terms(
+        return fit_cumulative_link_parameters(
             F[rows],
             y.judge[rows],
             answers,
@@ -152,7 +152,7 @@ class WeightedSum(JudgedEstimator):
     def _precision(self, shape: LinkTerms) -> LinkTerms:
         # judges have intercepts, and no scales or slopes of their own
         deviations = 1.0 if self.deviations is None else self.deviations
-        precision = make_precisions(
+        precision = make_prior_precisions(
             shape,
             (CUTS_PRIOR_PRECISION, CUTS_PRIOR_PRECISION, deviations, self.intercepts, None, None),
         )
@@ -162,7 +162,7 @@ class WeightedSum(JudgedEstimator):
 
     def _distribution(self, X: Floats, judges: Ints, question: int) -> Floats:
         self._require_main(question)
-        return predict_distributions(
+        return predict_answer_distributions(
             self.terms_,
             self._inputs(self._standard(self._signed(X))),
             judges,
@@ -187,7 +187,7 @@ class WeightedSum(JudgedEstimator):
         self.terms_ = LinkTerms(*(arrays[part] for part in LINK_TERM_NAMES))
 
 
-def compute_weights(z: Floats, spread: Floats, independence: float) -> Floats:
+def compute_question_weights(z: Floats, spread: Floats, independence: float) -> Floats:
     """Compute w `[question]` of standardized rows `[row, question]`."""
     correlation = z.T @ z / len(z)
     np.fill_diagonal(correlation, 1.0)

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.optim.adam import adam
 
 from pollex.calibration.judgments import UNANSWERED_CODE, UNKNOWN_JUDGE_CODE, AnswerMatrix
-from pollex.calibration.network.training import limit_to_one_thread
+from pollex.calibration.network.training import limit_torch_to_one_thread
 from pollex.calibration.network.weights import Weights
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.measures.arrays import Floats, Ints
@@ -71,8 +71,8 @@ class StackData:
     judges: int
 
 
-@limit_to_one_thread()
-def train_by_strength(
+@limit_torch_to_one_thread()
+def train_networks_choosing_penalty(
     lesson: StackData,
     questions: Questionnaire,
     shape: tuple[int, int],
@@ -88,7 +88,7 @@ def train_by_strength(
     # all λ and seeds side by side, in coordinates of their own
     stack = _NetworkStack(
         lesson,
-        _make_basis(questions, lesson.inputs),
+        _make_input_coordinate_basis(questions, lesson.inputs),
         shape,
         strengths,
         seeds,
@@ -102,20 +102,20 @@ def train_by_strength(
     # the networks after all questions, then after the main one
     general = stack.weights()
     stack.learn((lesson.main,))
-    best = _choose_strength(stack.losses(), strengths)
+    best = _choose_penalty_strength(stack.losses(), strengths)
     networks = slice(best * seeds, (best + 1) * seeds)
-    tuned = _take_networks(stack.weights(), networks).only(lesson.main)
+    tuned = _take_weights_of_networks(stack.weights(), networks).only(lesson.main)
 
-    return _take_networks(general, networks), tuned, strengths[best]
+    return _take_weights_of_networks(general, networks), tuned, strengths[best]
 
 
-def _choose_strength(losses: Floats, strengths: tuple[float, ...]) -> int:
+def _choose_penalty_strength(losses: Floats, strengths: tuple[float, ...]) -> int:
     """Place of the strongest λ against which there is no strong evidence in what was left out `[λ, sheet]`."""
     behind = losses.sum(axis=1) - losses.sum(axis=1).min()
     return max(np.flatnonzero(behind <= STRONG_EVIDENCE_NATS).tolist(), key=strengths.__getitem__)
 
 
-def _take_networks(weights: Weights, networks: slice) -> Weights:
+def _take_weights_of_networks(weights: Weights, networks: slice) -> Weights:
     shared = ("options", "ordinal")
     arrays = {}
     for name, array in weights.arrays().items():
@@ -124,7 +124,7 @@ def _take_networks(weights: Weights, networks: slice) -> Weights:
     return Weights(**arrays)
 
 
-def _make_basis(questions: Questionnaire, inputs: Floats) -> Floats:
+def _make_input_coordinate_basis(questions: Questionnaire, inputs: Floats) -> Floats:
     """Return the coordinates in which training goes on, as a linear map `[input, coordinate]`."""
     width = inputs.shape[1] - 1
     question_count = len(questions.asked)

@@ -60,7 +60,7 @@ class JudgeSlots:
     judge: Tensor
 
 
-def assign_slots(judge: Ints, judges: int) -> JudgeSlots:
+def assign_answer_sheets_to_judge_slots(judge: Ints, judges: int) -> JudgeSlots:
     """Assign sheets of the judges given `[sheet]` to slots."""
     # place of each sheet among those of its judge, and the slot that it lies in
     codes = np.where(judge == UNKNOWN_JUDGE_CODE, judges, judge)
@@ -190,11 +190,11 @@ def make_output_heads(sheets: AnswerMatrix, options: Ints, ordinal: Bools) -> Ou
 
 _THREAD_LIMIT_LOCK = Lock()
 _THREAD_COUNTS_BEFORE_LIMIT: dict[int, int] = {}
-"""By thread that is inside `limit_to_one_thread`, what it goes back to: PyTorch's number and this are the process's."""
+"""By thread that is inside `limit_torch_to_one_thread`, what it goes back to: PyTorch's number and this are the process's."""
 
 
 @contextmanager
-def limit_to_one_thread() -> Iterator[None]:
+def limit_torch_to_one_thread() -> Iterator[None]:
     """Limit PyTorch to one thread in this context, also if several overlap.
 
     Products of matrices as small as these are done before a second thread has begun. Where others
@@ -221,8 +221,8 @@ def limit_to_one_thread() -> Iterator[None]:
             torch.set_num_threads(_THREAD_COUNTS_BEFORE_LIMIT.pop(me))
 
 
-@limit_to_one_thread()
-def train_weights(
+@limit_torch_to_one_thread()
+def train_network_weights(
     weights: Weights,
     lesson: TrainingData,
     plan: TrainingConfig,
@@ -239,7 +239,7 @@ def train_weights(
     for name in LEARNED_WEIGHT_NAMES:
         single[name].requires_grad_(single[name].numel() > 0)
 
-    step = _make_objective(lesson, weights, anchor, plan)
+    step = _make_negative_log_posterior(lesson, weights, anchor, plan)
     moving = []
     for value in single.values():
         if value.requires_grad:
@@ -261,7 +261,7 @@ def train_weights(
     return replace(weights, **learned)
 
 
-def _make_objective(
+def _make_negative_log_posterior(
     lesson: TrainingData,
     weights: Weights,
     anchor: dict[str, Tensor],
@@ -270,12 +270,12 @@ def _make_objective(
     """Make the negative log posterior a function of the weights, averaged over sheets."""
     # everything is laid out in slots `[slot, place, …]` once
     judges = max(weights.W1a.shape[1], weights.Va.shape[1])
-    slots = assign_slots(lesson.sheets.judge, judges)
+    slots = assign_answer_sheets_to_judge_slots(lesson.sheets.judge, judges)
     inputs = torch.tensor(lesson.inputs, dtype=torch.float32)[slots.sheet]
     answers = torch.from_numpy(lesson.sheets.answer)[slots.sheet]
     answers = torch.where(slots.filled[..., None], answers, UNANSWERED_CODE)
     if plan.dropout:
-        thin = _make_question_dropout(lesson, plan.dropout)
+        thin = _make_question_dropout_function(lesson, plan.dropout)
     else:
         thin = None
 
@@ -287,19 +287,19 @@ def _make_objective(
         if thin is not None:
             thinned = thin(inputs, seeds, random)
 
-        logs = compute_log_likelihood(
+        logs = compute_log_likelihood_of_answers(
             single,
             thinned,
             answers,
             slots.judge,
             weights,
         )
-        return (compute_penalty(single, anchor, plan) - logs) / count
+        return (compute_weight_penalty(single, anchor, plan) - logs) / count
 
     return objective
 
 
-def _make_question_dropout(
+def _make_question_dropout_function(
     lesson: TrainingData, dropout: float
 ) -> Callable[[Tensor, int, torch.Generator], Tensor]:
     """Make a function that hides whole questions: probability 0, mask 1."""
@@ -324,7 +324,7 @@ def _make_question_dropout(
     return thin
 
 
-def compute_log_likelihood(
+def compute_log_likelihood_of_answers(
     single: dict[str, Tensor],
     inputs: Tensor,
     answers: Tensor,
@@ -341,23 +341,29 @@ def compute_log_likelihood(
         like: Has the heads' kinds.
     """
     # outputs of the heads `[seed, slot, place, question, output]`
-    z1 = torch.sigmoid(_apply_layer(inputs, single["W1"], single["W1a"], judge))
+    z1 = torch.sigmoid(_apply_layer_with_judge_deltas(inputs, single["W1"], single["W1a"], judge))
     z2 = torch.sigmoid(
-        _apply_layer(
-            _append_bias(z1),
+        _apply_layer_with_judge_deltas(
+            _append_bias_column(z1),
             single["W2"],
             single["W2a"],
             judge,
         )
     )
-    outputs = _apply_layer(_append_bias(z2), single["V"], single["Va"], judge)
+    outputs = _apply_layer_with_judge_deltas(
+        _append_bias_column(z2), single["V"], single["Va"], judge
+    )
     outputs = outputs.reshape(*outputs.shape[:3], len(like.options), -1)
     logs = torch.zeros((), dtype=outputs.dtype)
     # questions of one kind together
     for ordinal in (False, True):
         chosen = torch.from_numpy(np.flatnonzero(like.ordinal == ordinal))
         if len(chosen):
-            link = _compute_cumulative_logs if ordinal else _compute_softmax_logs
+            link = (
+                _compute_cumulative_link_log_probabilities
+                if ordinal
+                else _compute_softmax_log_probabilities
+            )
             chosen_answers = answers[:, :, chosen]
             log_probabilities = link(
                 outputs[:, :, :, chosen],
@@ -375,7 +381,7 @@ def compute_log_likelihood(
     return logs
 
 
-def _apply_layer(
+def _apply_layer_with_judge_deltas(
     inputs: Tensor,
     W: Tensor,
     Wa: Tensor,
@@ -397,11 +403,11 @@ def _apply_layer(
     return inputs @ weights
 
 
-def _append_bias(z: Tensor) -> Tensor:
+def _append_bias_column(z: Tensor) -> Tensor:
     return torch.cat([z, torch.ones_like(z[..., :1])], dim=-1)
 
 
-def _compute_softmax_logs(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
+def _compute_softmax_log_probabilities(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
     """Compute log-probabilities `[…, question, option]`; missing options get none."""
     del cuts
     if int(options.min()) < outputs.shape[-1]:
@@ -411,7 +417,9 @@ def _compute_softmax_logs(outputs: Tensor, cuts: Tensor, options: Tensor) -> Ten
     return torch.log_softmax(outputs.movedim(-1, 0).contiguous(), dim=0).movedim(0, -1)
 
 
-def _compute_cumulative_logs(outputs: Tensor, cuts: Tensor, options: Tensor) -> Tensor:
+def _compute_cumulative_link_log_probabilities(
+    outputs: Tensor, cuts: Tensor, options: Tensor
+) -> Tensor:
     """Compute log-probabilities of cumulative-link heads; see `weights`."""
     # bounds of the answers `[…, question, option − 1]`, stretched by the judge's scale
     cuts = cuts[:, None, None]
@@ -429,7 +437,7 @@ def _compute_cumulative_logs(outputs: Tensor, cuts: Tensor, options: Tensor) -> 
     return logsigmoid(upper) + logsigmoid(-lower) + torch.log(-torch.expm1(-gap))
 
 
-def compute_penalty(
+def compute_weight_penalty(
     single: dict[str, Tensor],
     anchor: dict[str, Tensor],
     plan: TrainingConfig,

@@ -127,13 +127,13 @@ class Weights:
     ) -> Floats:
         # shared logits `[seed, row, output]`, and the deltas of the judges who are known
         hidden = self._hidden(inputs, judges)
-        logits = _append_bias(hidden) @ self._head(self.V, question)
+        logits = _append_bias_column(hidden) @ self._head(self.V, question)
         if self.Va.shape[1]:
             has_deltas = judges != UNKNOWN_JUDGE_CODE
             deltas = self._head(self.Va, question)[:, judges[has_deltas]]
             logits[:, has_deltas] += np.einsum(
                 "srh,srho->sro",
-                _append_bias(hidden[:, has_deltas]),
+                _append_bias_column(hidden[:, has_deltas]),
                 deltas,
             )
 
@@ -205,9 +205,9 @@ def concatenate_seeds(parts: list[Weights]) -> Weights:
 
 
 def _apply_shared_layers(inputs: Floats, W1: WeightArray, W2: WeightArray) -> Floats:
-    hidden: Floats = expit(_append_bias(expit(inputs @ W1)) @ W2)
+    hidden: Floats = expit(_append_bias_column(expit(inputs @ W1)) @ W2)
     return hidden
 
 
-def _append_bias(z: Floats) -> Floats:
+def _append_bias_column(z: Floats) -> Floats:
     return np.concatenate([z, np.ones((*z.shape[:-1], 1))], axis=-1)

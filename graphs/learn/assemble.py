@@ -24,18 +24,18 @@ from pollex.conversations.logs import flag_positive_labels
 from pollex.conversations.splits import number_dependent_blocks
 from pollex.graphs.learn.state import LearnContext
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.classification import Assessment, assess_scores
-from pollex.measures.intervals import Figure, widen_interval
+from pollex.measures.classification import Assessment, assess_scores_against_labels
+from pollex.measures.intervals import Figure, widen_interval_of_figure
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.headlines import (
-    find_explained_words,
-    find_headline_twins,
-    is_finding_in_words,
+    find_earlier_equivalents_of_headlines,
+    find_finding_explaining_each_phrase,
+    is_proven_or_likely_phrase_rubric,
     measure_overlaps,
 )
-from pollex.rubrics.learning.choice import list_candidates
+from pollex.rubrics.learning.choice import list_rubrics_to_choose_from
 from pollex.rubrics.learning.circumstances import find_explaining_circumstance, list_circumstances
-from pollex.rubrics.learning.crossfit import deal_to_folds
+from pollex.rubrics.learning.crossfit import assign_conversations_to_folds
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.measured import (
     PlainMethods,
@@ -45,25 +45,25 @@ from pollex.rubrics.learning.measured import (
     list_merged_families,
     make_calibrator_record,
     make_data_record,
-    make_guarantee,
+    make_guaranteed_window_record,
     make_spread_record,
-    make_standings,
+    make_standings_of_chosen_rubrics,
     make_unseen_scores,
     measure_further_signals,
-    measure_never_came_up,
-    measure_reach,
+    measure_reach_of_rubric_set,
     measure_rubric_evidence,
     measure_rubrics_alone,
+    measure_share_where_rubric_never_came_up,
 )
 from pollex.rubrics.learning.results import (
     NO_EVENTS_NOTE,
-    NOT_THE_MODELS_NOTE,
+    REASONS_LEFT_OUT_NOTE_WORDS,
     LabelledScore,
-    describe_refusals,
+    describe_refused_rubrics,
     iterate_labelled_scores,
-    list_caveats,
+    list_caveats_about_figures,
     list_dropped_rubrics,
-    list_nearly_constant,
+    list_nearly_constant_handwritten_rubrics,
 )
 from pollex.rubrics.learning.thumbs import FittedThumbs
 from pollex.rubrics.records import (
@@ -76,18 +76,24 @@ from pollex.rubrics.records import (
     RubricEvidence,
     StandingRecord,
 )
-from pollex.rubrics.rubric import ANSWERED_BUILT_IN, Reason, Rubric, has_models, is_built_in
+from pollex.rubrics.rubric import (
+    ANSWERED_BY_BUILT_IN_JUDGE,
+    Reason,
+    Rubric,
+    has_rubrics_written_by_model,
+    is_built_in_source,
+)
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.worth import (
+    compute_evidence_of_rubric,
+    compute_share_with_interval,
     count_thumbs,
-    describe_doubt,
-    measure_share,
-    measure_worth,
-    shrink_for_choice,
-    speaks_against_side,
+    describe_doubt_about_rubric,
+    do_thumbs_contradict_side,
+    shrink_evidence_for_rubric_choice,
 )
 from pollex.selection.losses import AlphaScore
-from pollex.selection.threshold import fit_calibration
+from pollex.selection.threshold import fit_logistic_calibration_curve
 from pollex.text import format_count
 
 CHOICE_WIDENING_FACTOR = 1.2
@@ -107,12 +113,12 @@ def assemble_rubric_set(
     """Fit θ, window and probability, then measure what rubrics say of conversations that they did not see.
 
     Args:
-        pool_values: See `get_pool_values`.
+        pool_values: See `get_held_out_values_of_pool`.
     """
     settings = material.settings
     chosen = material.chosen
     # θ and window by the labels that taught
-    training = list_candidates(material).conversations
+    training = list_rubrics_to_choose_from(material).conversations
     taught = TrainingScores.of(material, selection)
     positive = flag_positive_labels(training)
     bounds = taught.bounds(np.ones(len(taught.up), dtype=bool))
@@ -129,8 +135,8 @@ def assemble_rubric_set(
     # each rubric with its evidence, and what explains it
     reasons = list_reasons_of_chosen(live, chosen)
     segments, about = compute_topic_segments(training, measured)
-    rubrics = make_chosen_rubrics(material, selection, training, unseen, reasons)
-    rubrics = explain_by_circumstances(material, rubrics, measured, about)
+    rubrics = make_records_of_chosen_rubrics(material, selection, training, unseen, reasons)
+    rubrics = add_explaining_circumstances_to_rubrics(material, rubrics, measured, about)
     # notes on what was left out, and why
     reader = material.by_model and bool(live.extractions)
     alone_by_id = {}
@@ -140,11 +146,11 @@ def assemble_rubric_set(
     notes = [
         *(describe_share_of_model_reasons_used(live.extractions, chosen) if reader else ()),
         *selection["notes"],
-        *describe_refusals(material.refused),
-        *list_caveats(
+        *describe_refused_rubrics(material.refused),
+        *list_caveats_about_figures(
             material, unseen, len(live.unextracted), write_language_notes(material.training)
         ),
-        *list_nearly_constant(chosen, alone_by_id),
+        *list_nearly_constant_handwritten_rubrics(chosen, alone_by_id),
     ]
     # the probability, and plain methods beside it
     calibrator, arrays = make_calibrator_record(
@@ -161,12 +167,12 @@ def assemble_rubric_set(
         positive,
         measured,
         features,
-        deal_to_folds(material, [*training, *material.graded_training]),
+        assign_conversations_to_folds(material, [*training, *material.graded_training]),
         crossfitted=crossfitted,
     )
     figures = None
     if measured:
-        figures = assess_scores(
+        figures = assess_scores_against_labels(
             tested,
             truth,
             unseen.theta,
@@ -190,14 +196,14 @@ def assemble_rubric_set(
         rubrics=rubrics,
         theta=theta,
         window=window,
-        guaranteed=make_guarantee(bounds.promised, unseen),
-        calibration=fit_calibration(taught.honest, taught.up),
+        guaranteed=make_guaranteed_window_record(bounds.promised, unseen),
+        calibration=fit_logistic_calibration_curve(taught.honest, taught.up),
         policy=settings.policy,
         alpha=selection["alpha"],
         alphas=tuple(AlphaScore(**row) for row in selection["alphas"]),
         judge=make_judge_record(live, chosen),
         data=make_data_record(material, training, unseen),
-        training=assess_scores(
+        training=assess_scores_against_labels(
             scores,
             positive,
             theta,
@@ -223,7 +229,7 @@ def assemble_rubric_set(
     note_on_support = (
         () if rubric_set.support.enough else (f"Probabilities are {rubric_set.support}.",)
     )
-    reach = measure_reach(
+    reach = measure_reach_of_rubric_set(
         material,
         rubric_set.rubrics,
         unseen,
@@ -243,7 +249,7 @@ def assemble_rubric_set(
     return noted, tuple(iterate_labelled_scores(material, fitted, unseen))
 
 
-def make_chosen_rubrics(
+def make_records_of_chosen_rubrics(
     material: Material,
     selection: dict[str, Any],
     training: Sequence[Conversation],
@@ -270,12 +276,12 @@ def make_chosen_rubrics(
     worths: Mapping[str, RubricEvidence] = measure_rubric_evidence(
         chosen, unseen, held_now, occasions
     )
-    standings = make_standings(material, selection, training)
-    worths = add_borne_out_evidence(material, training, standings, worths)
+    standings = make_standings_of_chosen_rubrics(material, selection, training)
+    worths = add_evidence_of_rubrics_no_fold_measured(material, training, standings, worths)
     alone = measure_rubrics_alone(material, training, by)
     beside = measure_further_signals(chosen, unseen)
     # families and twins: what is told under another rubric
-    mixed = has_models(chosen)
+    mixed = has_rubrics_written_by_model(chosen)
     if material.by_evidence:
         merged = {}
     else:
@@ -283,12 +289,14 @@ def make_chosen_rubrics(
 
     families = selection.get("families") or merged
     asked_when = material.judge_record.scale == "occasion"
-    standings, worths = reconcile_standings(chosen, standings, worths)
+    standings, worths = reconcile_standings_with_evidence(chosen, standings, worths)
     held = table.held(training, chosen)
     twin_of = find_twin_rubrics(material, training)
     overlaps = measure_overlaps(chosen, held, twin_of)
     borne_out = {id_ for id_, standing in standings.items() if standing.word != "hint"}
-    explained_by = find_explained_words(chosen, held, flag_positive_labels(training), borne_out)
+    explained_by = find_finding_explaining_each_phrase(
+        chosen, held, flag_positive_labels(training), borne_out
+    )
 
     chosen_rubrics = []
     for r in chosen:
@@ -307,9 +315,9 @@ def make_chosen_rubrics(
                 overlap=overlaps.get(r.id),
                 explained_by=explained_by.get(r.id, ""),
                 yields=mixed
-                and r.answered_by == ANSWERED_BUILT_IN
+                and r.answered_by == ANSWERED_BY_BUILT_IN_JUDGE
                 and not is_proven_by_labels(standings.get(r.id)),
-                never_came_up=measure_never_came_up(table, training, r)
+                never_came_up=measure_share_where_rubric_never_came_up(table, training, r)
                 if asked_when and not r.answered_by
                 else None,
             )
@@ -317,7 +325,7 @@ def make_chosen_rubrics(
     return tuple(chosen_rubrics)
 
 
-def add_borne_out_evidence(
+def add_evidence_of_rubrics_no_fold_measured(
     material: Material,
     training: Sequence[Conversation],
     standings: Mapping[str, StandingRecord],
@@ -340,7 +348,7 @@ def add_borne_out_evidence(
 
     measured_worths = {}
     for rubric, here in zip(unmeasured, held.T, strict=True):
-        worth = measure_worth(here, up, blocks)
+        worth = compute_evidence_of_rubric(here, up, blocks)
         counted = count_thumbs(here, up, blocks, None, worth)
         measured_worths[rubric.id] = worth.model_copy(update={"counted": counted})
     return dict(worths) | measured_worths
@@ -355,17 +363,17 @@ def find_twin_rubrics(material: Material, training: Sequence[Conversation]) -> d
     else:
         values = table.matrix(training, chosen)[0]
 
-    return find_headline_twins(chosen, table.held(training, chosen), values)
+    return find_earlier_equivalents_of_headlines(chosen, table.held(training, chosen), values)
 
 
 def widen_auc_interval_for_choice(figures: Assessment, folds: int) -> Assessment:
     """Widen the interval of a cross-fitted AUC by what resampling of scores leaves out: the choice of rubrics."""
     if folds:
-        return replace(figures, auc=widen_interval(figures.auc, CHOICE_WIDENING_FACTOR))
+        return replace(figures, auc=widen_interval_of_figure(figures.auc, CHOICE_WIDENING_FACTOR))
     return figures
 
 
-def explain_by_circumstances(
+def add_explaining_circumstances_to_rubrics(
     material: Material,
     rubrics: Sequence[ChosenRubric],
     measured: Sequence[Conversation],
@@ -378,7 +386,7 @@ def explain_by_circumstances(
     """
     leading = set()
     for rubric in rubrics:
-        if rubric.headlined or is_finding_in_words(rubric):
+        if rubric.headlined or is_proven_or_likely_phrase_rubric(rubric):
             leading.add(rubric.id)
 
     if not measured or not leading:
@@ -409,7 +417,7 @@ def explain_by_circumstances(
     return tuple(explained_rubrics)
 
 
-def reconcile_standings(
+def reconcile_standings_with_evidence(
     chosen: Sequence[Rubric],
     standings: Mapping[str, StandingRecord],
     worths: Mapping[str, RubricEvidence],
@@ -423,7 +431,7 @@ def reconcile_standings(
         if standing is None or worth is None:
             continue
         lowered[rubric.id] = standing.model_copy(
-            update={"clear": not describe_doubt(worth, rubric.polarity)}
+            update={"clear": not describe_doubt_about_rubric(worth, rubric.polarity)}
         )
         if (
             lowered[rubric.id].word != "hint"
@@ -431,8 +439,10 @@ def reconcile_standings(
             and lowered[rubric.id].clear
         ):
             passed = PROVEN_LEVEL if standing.p <= PROVEN_LEVEL else LIKELY_LEVEL
-            corrected = shrink_for_choice(worth, rubric.polarity, standing.p, passed)
-            if speaks_against_side(corrected, rubric.polarity):
+            corrected = shrink_evidence_for_rubric_choice(
+                worth, rubric.polarity, standing.p, passed
+            )
+            if do_thumbs_contradict_side(corrected, rubric.polarity):
                 lowered[rubric.id] = standing.model_copy(update={"clear": False})
             else:
                 shrunk[rubric.id] = corrected
@@ -473,11 +483,11 @@ def write_language_notes(training: Sequence[Conversation]) -> list[str]:
     return [f"{reason}." if detect_log_language(training) else f"{NO_EVENTS_NOTE}: {reason}."]
 
 
-async def get_pool_values(live: LearnContext, material: Material) -> Floats | None:
+async def get_held_out_values_of_pool(live: LearnContext, material: Material) -> Floats | None:
     """Return the values of the whole pool on held-out conversations; None where that would have to be paid for.
 
     Returns:
-        `[conversation, rubric]`, those of `GivenAnswers.answered` and of `list_candidates`.
+        `[conversation, rubric]`, those of `GivenAnswers.answered` and of `list_rubrics_to_choose_from`.
     """
     judge = live.roles.judge
     settings = material.settings
@@ -489,7 +499,7 @@ async def get_pool_values(live: LearnContext, material: Material) -> Floats | No
     ):
         return None
 
-    pool = list_candidates(material).rubrics
+    pool = list_rubrics_to_choose_from(material).rubrics
     answers = GivenAnswers(material.table.rule)
     questions = []
     for rubric in pool:
@@ -506,10 +516,11 @@ def measure_share_without_reason(extractions: Mapping[str, Extraction | Unanswer
     """Return the share of training conversations in which a model that read them found no reason."""
     read = [extraction for extraction in extractions.values() if isinstance(extraction, Extraction)]
     silent = sum(
-        not extraction.dropped and all(is_built_in(reason.source) for reason in extraction.reasons)
+        not extraction.dropped
+        and all(is_built_in_source(reason.source) for reason in extraction.reasons)
         for extraction in read
     )
-    return measure_share(silent, len(read))
+    return compute_share_with_interval(silent, len(read))
 
 
 def describe_share_of_model_reasons_used(
@@ -522,9 +533,9 @@ def describe_share_of_model_reasons_used(
     model_reasons = 0
     for extraction in read:
         for reason in extraction.reasons:
-            model_reasons += not is_built_in(reason.source)
+            model_reasons += not is_built_in_source(reason.source)
     proposed = left_out + model_reasons
-    from_model = sum(not is_built_in(rubric.source) for rubric in chosen)
+    from_model = sum(not is_built_in_source(rubric.source) for rubric in chosen)
     if from_model and not left_out:
         return []
 
@@ -546,4 +557,4 @@ def describe_share_of_model_reasons_used(
         else:
             what = "it gave no reason"
 
-    return [f"{from_model} of {len(chosen)} {NOT_THE_MODELS_NOTE}{what}."]
+    return [f"{from_model} of {len(chosen)} {REASONS_LEFT_OUT_NOTE_WORDS}{what}."]

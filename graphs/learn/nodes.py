@@ -11,15 +11,23 @@ from langgraph.types import interrupt
 from pollex.agents.llm.pairs import match_opposite_pairs, rotate_pairs
 from pollex.agents.roles import Rewording, Rewriter, split_by_polarity
 from pollex.errors import BadRubrics
-from pollex.graphs.batches import ask_judge, await_all, extract_reasons
-from pollex.graphs.context import Context, get_resources
-from pollex.graphs.findings import shorten_text
-from pollex.graphs.learn.assemble import assemble_rubric_set, get_pool_values
+from pollex.graphs.batches import (
+    ask_judge_and_store_answers,
+    await_all_or_cancel_others,
+    extract_and_store_reasons,
+)
+from pollex.graphs.context import Context, get_resources_of_thread
+from pollex.graphs.findings import shorten_text_to_state_line
+from pollex.graphs.learn.assemble import assemble_rubric_set, get_held_out_values_of_pool
 from pollex.graphs.learn.state import LearnContext, LearnState
-from pollex.graphs.learn.write_rubrics import BatchOutcome, Rubrics, write_rubrics
+from pollex.graphs.learn.write_rubrics import (
+    BatchOutcome,
+    RubricTuple,
+    fill_pool_of_polarity_by_batches,
+)
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.edits import read_edited_pool
-from pollex.rubrics.learning.choice import choose_for_run
+from pollex.rubrics.learning.choice import choose_rubrics_of_run
 from pollex.rubrics.learning.crossfit import CROSSFIT_FOLDS
 from pollex.rubrics.learning.results import (
     LabelledScore,
@@ -29,7 +37,13 @@ from pollex.rubrics.learning.results import (
 )
 from pollex.rubrics.learning.thumbs import FittedThumbs, compare_thumb_models
 from pollex.rubrics.merging import merge_equal_rubrics
-from pollex.rubrics.rubric import Polarity, Reason, Rubric, add_reasons, is_built_in
+from pollex.rubrics.rubric import (
+    Polarity,
+    Reason,
+    Rubric,
+    add_reasons_to_rubric,
+    is_built_in_source,
+)
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns
 from pollex.store.rows import make_rubric_rows, make_score_block
@@ -52,7 +66,7 @@ PROGRESS_NAMES_OF_JUDGING = {"judge_pool": "judge the pool", "judge_held_out": "
 
 async def fit_extractor(state: LearnState, runtime: Runtime[Context]) -> LearnState:  # noqa: ARG001
     """Let the extractor learn what separates the classes of the training log."""
-    live = await get_resources(runtime, LearnContext)
+    live = await get_resources_of_thread(runtime, LearnContext)
     if len(live.extractions) < len(live.material.training):
         with live.tracer.span("fit_extractor", kind="node"):
             await live.fit(live.roles.extractor)
@@ -61,12 +75,12 @@ async def fit_extractor(state: LearnState, runtime: Runtime[Context]) -> LearnSt
 
 async def extract(state: LearnState, runtime: Runtime[Context]) -> LearnState:  # noqa: ARG001
     """Extract the reasons of the next batch of training conversations."""
-    live = await get_resources(runtime, LearnContext)
+    live = await get_resources_of_thread(runtime, LearnContext)
     ids = [c.id for c in live.material.training]
     extractions = live.extractions
 
     async def one(id_: str) -> None:
-        extractions[id_] = await extract_reasons(
+        extractions[id_] = await extract_and_store_reasons(
             live,
             live.roles.extractor,
             live.by_id[id_],
@@ -77,7 +91,7 @@ async def extract(state: LearnState, runtime: Runtime[Context]) -> LearnState:  
         await live.fit(live.roles.extractor)
 
     live.progress.start("extract", len(ids), len(ids) - len(left))
-    await await_all(map(one, left[: live.batch]))
+    await await_all_or_cancel_others(map(one, left[: live.batch]))
     await live.store.settle()  # the batch is durable: a kill costs one batch at most
     outcomes = []
     for extraction in extractions.values():
@@ -85,13 +99,20 @@ async def extract(state: LearnState, runtime: Runtime[Context]) -> LearnState:  
 
     return {
         "progress": {
-            "extract": _describe_progress(len(ids), max(len(left) - live.batch, 0), outcomes)
+            "extract": _describe_extraction_progress(
+                len(ids), max(len(left) - live.batch, 0), outcomes
+            )
         },
-        "reasons": {"sat": _describe_reasons(live, "sat"), "dsat": _describe_reasons(live, "dsat")},
+        "reasons": {
+            "sat": _describe_reasons_of_side(live, "sat"),
+            "dsat": _describe_reasons_of_side(live, "dsat"),
+        },
     }
 
 
-def _describe_progress(total: int, left: int, outcomes: Iterable[str]) -> dict[str, object]:
+def _describe_extraction_progress(
+    total: int, left: int, outcomes: Iterable[str]
+) -> dict[str, object]:
     return {
         "done": total - left,
         "total": total,
@@ -99,14 +120,17 @@ def _describe_progress(total: int, left: int, outcomes: Iterable[str]) -> dict[s
     }
 
 
-def _describe_reasons(live: LearnContext, side: Polarity) -> dict[str, object]:
+def _describe_reasons_of_side(live: LearnContext, side: Polarity) -> dict[str, object]:
     reasons = live.reasons(side)
     first = []
     for reason in reasons[: MAX_REASONS_SHOWN if live.store.texts else 0]:
         first.append(
             {
                 "text": reason.text,
-                "quotes": [shorten_text(quote.text) for quote in reason.quotes[:MAX_QUOTES_SHOWN]],
+                "quotes": [
+                    shorten_text_to_state_line(quote.text)
+                    for quote in reason.quotes[:MAX_QUOTES_SHOWN]
+                ],
                 "conversation": reason.conversation_id,
             }
         )
@@ -114,7 +138,9 @@ def _describe_reasons(live: LearnContext, side: Polarity) -> dict[str, object]:
     return {"count": len(reasons), "first": first}
 
 
-def go_on_with_stage(stage: str, after: Sequence[str]) -> Callable[[LearnState], Sequence[str]]:
+def make_router_to_next_batch_of_stage(
+    stage: str, after: Sequence[str]
+) -> Callable[[LearnState], Sequence[str]]:
     """Return what goes on with the next batch of a stage, or with what comes after all of them."""
 
     def following(state: LearnState) -> Sequence[str]:
@@ -140,7 +166,7 @@ async def _summarize_side(
     runtime: Runtime[Context],
 ) -> LearnState:
     """Add new rubrics to the pool, and new reasons to known rubrics."""
-    live = await get_resources(runtime, LearnContext)
+    live = await get_resources_of_thread(runtime, LearnContext)
     # rubrics of the other side are shown, so that none is written twice
     pools = live.material_at(state).pool
     others = [rubric for kind, rubrics in pools.items() if kind != polarity for rubric in rubrics]
@@ -153,11 +179,11 @@ async def _summarize_side(
     # pairs of conversations that are alike but for the thumb, some a batch
     pairs = rotate_pairs(matched, MAX_PAIRS_SHOWN_PER_BATCH)
     few = (
-        sum(not is_built_in(reason.source) for reason in live.reasons(polarity))
+        sum(not is_built_in_source(reason.source) for reason in live.reasons(polarity))
         <= MAX_REASONS_CALLED_FEW
     )
 
-    async def grown(batch: Sequence[Reason], pool: Rubrics) -> BatchOutcome:
+    async def grown(batch: Sequence[Reason], pool: RubricTuple) -> BatchOutcome:
         summary = await live.roles.summarizer.summarize(
             batch,
             [*pool, *others],
@@ -170,16 +196,18 @@ async def _summarize_side(
 
         # rubrics that got more reasons, and then new ones
         by_id = {rubric.id: rubric for rubric in pool}
-        by_id |= {id_: add_reasons(by_id[id_], more) for id_, more in summary.supported.items()}
+        by_id |= {
+            id_: add_reasons_to_rubric(by_id[id_], more) for id_, more in summary.supported.items()
+        }
         by_id |= {rubric.id: rubric for rubric in summary.rubrics if rubric.id not in by_id}
         return tuple(by_id.values()), summary
 
-    return await write_rubrics(f"summarize_{polarity}", polarity, live, grown)
+    return await fill_pool_of_polarity_by_batches(f"summarize_{polarity}", polarity, live, grown)
 
 
 async def deduplicate(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Merge rubrics that say the same, with their reasons."""
-    live = await get_resources(runtime, LearnContext)
+    live = await get_resources_of_thread(runtime, LearnContext)
     # rubrics of the same words are merged without asking
     written = live.material_at(state).pool
     pool = [*written["sat"], *written["dsat"]]
@@ -211,7 +239,7 @@ async def deduplicate(state: LearnState, runtime: Runtime[Context]) -> LearnStat
 
 async def reword(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Ask once for better words for rubrics that are hard to judge, before they are paid for."""
-    live = await get_resources(runtime, LearnContext)
+    live = await get_resources_of_thread(runtime, LearnContext)
     rubrics = live.material_at(state).kept
     rewriter: Rewriter | None = live.roles.further.get("rewriter")
     rewording = Rewording(rubrics=rubrics)
@@ -244,7 +272,7 @@ async def review_pool(state: LearnState, runtime: Runtime[Context]) -> LearnStat
 
     A resumed node is run again from its beginning, so nothing else is done here.
     """
-    live = await get_resources(runtime, LearnContext)
+    live = await get_resources_of_thread(runtime, LearnContext)
     if not live.review or not state["kept"]:
         return {"reviewed": False}
 
@@ -262,7 +290,7 @@ async def review_pool(state: LearnState, runtime: Runtime[Context]) -> LearnStat
 
 async def fit_judge(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Let the judge learn its scale for the pool, on training conversations alone."""
-    live = await get_resources(runtime, LearnContext)
+    live = await get_resources_of_thread(runtime, LearnContext)
     rubrics = live.material_at(state).kept
     with live.tracer.span("fit_judge", kind="node", inputs=[rubric.id for rubric in rubrics]):
         await live.fit(live.roles.judge, rubrics)
@@ -273,7 +301,7 @@ async def fit_judge(state: LearnState, runtime: Runtime[Context]) -> LearnState:
         **live.opening,
         "kept": live.rows(rubrics),
         "judged_by": {rubric.id: rubric.answered_by or judge.name for rubric in rubrics},
-        "learned": describe_learning(judge.learned, rubrics),
+        "learned": describe_what_judge_learned(judge.learned, rubrics),
     }
 
 
@@ -281,7 +309,7 @@ def add_rubric_texts(
     rows: Mapping[str, Mapping[str, object]], rubrics: Sequence[Rubric]
 ) -> dict[str, dict[str, object]]:
     """Return rows by rubric with the rubric's text in each: a reader of a state knows no ids."""
-    texts = {rubric.id: shorten_text(rubric.text) for rubric in rubrics}
+    texts = {rubric.id: shorten_text_to_state_line(rubric.text) for rubric in rubrics}
     rows_with_texts: dict[str, dict[str, object]] = {}
     for id_, row in rows.items():
         if id_ in texts:
@@ -292,7 +320,7 @@ def add_rubric_texts(
     return rows_with_texts
 
 
-def describe_learning(
+def describe_what_judge_learned(
     learned: Mapping[str, object], rubrics: Sequence[Rubric]
 ) -> dict[str, object]:
     """Return what a judge learned for each rubric of a pool: plain figures; of what is large, how much there is.
@@ -304,7 +332,7 @@ def describe_learning(
         learned_values = learned.get(rubric.id)
         if isinstance(learned_values, Mapping):
             figures = {name: abbreviate_value(value) for name, value in learned_values.items()}
-            in_words[rubric.id] = {"text": shorten_text(rubric.text), **figures}
+            in_words[rubric.id] = {"text": shorten_text_to_state_line(rubric.text), **figures}
         elif learned_values is not None:
             in_words[rubric.id] = abbreviate_value(learned_values)
 
@@ -316,7 +344,7 @@ def abbreviate_value(value: object) -> object:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        return shorten_text(value)
+        return shorten_text_to_state_line(value)
     if (
         isinstance(value, list | tuple)
         and len(value) <= MAX_LIST_VALUES_SHOWN
@@ -325,12 +353,12 @@ def abbreviate_value(value: object) -> object:
         return list(value)
     if hasattr(value, "__len__"):
         return f"{len(value)} values"
-    return shorten_text(str(value))
+    return shorten_text_to_state_line(str(value))
 
 
 async def judge_pool(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Judge the next batch of training conversations on the whole pool."""
-    live = await get_resources(runtime, LearnContext)
+    live = await get_resources_of_thread(runtime, LearnContext)
     material = live.material_at(state)
     ids = [c.id for c in (*material.training, *material.graded_training)]
 
@@ -345,7 +373,7 @@ async def judge_pool(state: LearnState, runtime: Runtime[Context]) -> LearnState
 
 async def judge_held_out(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Judge the next batch of held-out conversations on the chosen rubrics."""
-    live = await get_resources(runtime, LearnContext)
+    live = await get_resources_of_thread(runtime, LearnContext)
     material = live.material_at(state)
     ids = [c.id for c in (*material.held_out, *material.graded_held_out)]
 
@@ -388,7 +416,9 @@ async def _judge_next_batch(
         calls = []
         for unanswered in left:
             if unanswered:
-                calls.append(ask_judge(live, stage, judge, live.by_id[id_], unanswered))
+                calls.append(
+                    ask_judge_and_store_answers(live, stage, judge, live.by_id[id_], unanswered)
+                )
         for answers in await asyncio.gather(*calls):
             table.take(id_, answers)
 
@@ -397,11 +427,11 @@ async def _judge_next_batch(
     await live.fit(judge, pool)
     live.progress.start(shown, len(ids), len(ids) - len(left))
     await judge.prepare([live.by_id[id_] for id_ in batch])
-    await await_all(map(one, batch))
+    await await_all_or_cancel_others(map(one, batch))
     await live.store.settle()  # the batch is durable: a kill costs one batch at most
     # what the state says of the progress so far
     failures = (table.failures[id_].outcome for id_ in ids if id_ in table.failures)
-    progress = _describe_progress(len(ids), len(left) - len(batch), failures)
+    progress = _describe_extraction_progress(len(ids), len(left) - len(batch), failures)
     update: LearnState = {"progress": {stage: progress}}
     if stage == "judge_pool":
         summary = table.summary(live.material.training, pool)
@@ -411,14 +441,14 @@ async def _judge_next_batch(
 
 async def select(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Choose α by cross-validation, then the rubrics, and measure how stable the choice is."""
-    live = await get_resources(runtime, LearnContext)
+    live = await get_resources_of_thread(runtime, LearnContext)
     material = live.material_at(state)
     live.progress.start("select", 1)
 
     with live.tracer.span(
         "select", kind="node", inputs=[rubric.id for rubric in material.kept]
     ) as span:
-        choice = await asyncio.to_thread(choose_for_run, material)
+        choice = await asyncio.to_thread(choose_rubrics_of_run, material)
         span.outputs(choice["chosen"])
 
     await live.store.write_step(live.run, "select", choice)
@@ -444,7 +474,7 @@ async def select(state: LearnState, runtime: Runtime[Context]) -> LearnState:
 
 async def calibrate(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Choose the probability model by cross-validation."""
-    live = await get_resources(runtime, LearnContext)
+    live = await get_resources_of_thread(runtime, LearnContext)
     material = live.material_at(state)
     live.progress.start("calibrate", CROSSFIT_FOLDS)
 
@@ -464,7 +494,7 @@ async def calibrate(state: LearnState, runtime: Runtime[Context]) -> LearnState:
 
 async def assess(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Fit θ, window and probability on all answers, measure both sides, and assemble the set."""
-    live = await get_resources(runtime, LearnContext)
+    live = await get_resources_of_thread(runtime, LearnContext)
     material = live.material_at(state)
     selection = live.bulk("select")
     comparison = live.bulk("calibrate")
@@ -474,7 +504,7 @@ async def assess(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     with live.tracer.span("assess", kind="node") as span:
         # models, then figures and the set; threads, so that progress goes on
         fitted = await asyncio.to_thread(FittedThumbs.of, material, comparison)
-        values = await get_pool_values(live, material)
+        values = await get_held_out_values_of_pool(live, material)
         rubrics, scores = await asyncio.to_thread(
             assemble_rubric_set,
             live,
@@ -537,7 +567,7 @@ def describe_probability_model(rubrics: RubricSet) -> dict[str, object]:
         weights.append(
             {
                 "id": id_,
-                "text": shorten_text(texts.get(id_, "")),
+                "text": shorten_text_to_state_line(texts.get(id_, "")),
                 "log_odds": round(weight, 3),
             }
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from langgraph.graph import START, StateGraph
 
 from pollex.graphs.context import LogContext
-from pollex.graphs.learn.graph import LearnGraph, add_fitting_nodes
+from pollex.graphs.learn.graph import UncompiledLearnGraph, add_nodes_fitting_rubric_pool
 from pollex.graphs.learn.state import LearnState
 
 
@@ -29,6 +29,6 @@ class RefitChoice(LogContext):
     embedding_model: str = ""
 
 
-def build() -> LearnGraph:
+def build() -> UncompiledLearnGraph:
     """Build the graph, uncompiled."""
-    return add_fitting_nodes(StateGraph(LearnState, context_schema=RefitChoice), START)
+    return add_nodes_fitting_rubric_pool(StateGraph(LearnState, context_schema=RefitChoice), START)

@@ -12,10 +12,18 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from pollex.graphs.context import Context, get_resources
-from pollex.graphs.learn.graph import LearnGraph, add_fitting_nodes, build_extraction_graph
+from pollex.graphs.context import Context, get_resources_of_thread
+from pollex.graphs.learn.graph import (
+    UncompiledLearnGraph,
+    add_nodes_fitting_rubric_pool,
+    build_graph_extracting_reasons,
+)
 from pollex.graphs.learn.state import LearnContext, LearnState
-from pollex.graphs.learn.write_rubrics import BatchOutcome, Rubrics, write_rubrics
+from pollex.graphs.learn.write_rubrics import (
+    BatchOutcome,
+    RubricTuple,
+    fill_pool_of_polarity_by_batches,
+)
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.rubric import Polarity, Reason
@@ -33,35 +41,35 @@ async def update_dsat(state: LearnState, runtime: Runtime[Context]) -> LearnStat
 
 async def _revise_rubrics_of_side(polarity: Polarity, runtime: Runtime[Context]) -> LearnState:
     """Revise a set by batches; each batch may replace any rubric."""
-    live = await get_resources(runtime, LearnContext)
+    live = await get_resources_of_thread(runtime, LearnContext)
     updater = live.roles.updater
     most = live.material.settings.limits[polarity == "dsat"]
     assert updater is not None, "who runs `spur` hires an updater"
 
-    async def revised(batch: Sequence[Reason], current: Rubrics) -> BatchOutcome:
+    async def revised(batch: Sequence[Reason], current: RubricTuple) -> BatchOutcome:
         update = await updater.update(batch, current, polarity, most)
         if isinstance(update, Unanswered):
             return update
         return (update.rubrics, update)
 
-    return await write_rubrics(f"update_{polarity}", polarity, live, revised)
+    return await fill_pool_of_polarity_by_batches(f"update_{polarity}", polarity, live, revised)
 
 
 async def gather_sets(state: LearnState, runtime: Runtime[Context]) -> LearnState:
     """Use both sets as the pool: all of it fits the budget and stays, one of each text."""
-    live = await get_resources(runtime, LearnContext)
+    live = await get_resources_of_thread(runtime, LearnContext)
     pool = live.material_at(state).pool
     rubrics, _ = merge_equal_rubrics([*pool["sat"], *pool["dsat"]])
     return {"kept": live.rows(rubrics)}
 
 
-def build() -> LearnGraph:
+def build() -> UncompiledLearnGraph:
     """Build the graph, uncompiled."""
-    graph = build_extraction_graph("update_sat", "update_dsat")
+    graph = build_graph_extracting_reasons("update_sat", "update_dsat")
     graph.add_node("update_sat", update_sat)
     graph.add_node("update_dsat", update_dsat)
     graph.add_node("gather_sets", gather_sets)
 
     graph.add_edge(["update_sat", "update_dsat"], "gather_sets")
 
-    return add_fitting_nodes(graph, "gather_sets")
+    return add_nodes_fitting_rubric_pool(graph, "gather_sets")

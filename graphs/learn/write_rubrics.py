@@ -6,17 +6,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from pollex.agents.roles import Revision, Summary
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.rubric import Polarity, Reason, Rubric, is_built_in
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, is_built_in_source
 
-Rubrics = tuple[Rubric, ...]
-BatchOutcome = tuple[Rubrics, Summary | Revision] | Unanswered
+RubricTuple = tuple[Rubric, ...]
+BatchOutcome = tuple[RubricTuple, Summary | Revision] | Unanswered
 """All rubrics after a batch, and what was answered; or why there is nothing."""
 
-WriteBatch = Callable[[Sequence[Reason], Rubrics], Awaitable[BatchOutcome]]
+WriteBatch = Callable[[Sequence[Reason], RubricTuple], Awaitable[BatchOutcome]]
 """Asks a role about a batch of reasons and the rubrics so far."""
 
 
-async def write_rubrics(
+async def fill_pool_of_polarity_by_batches(
     name: str,
     polarity: Polarity,
     live: LearnContext,
@@ -35,18 +35,20 @@ async def write_rubrics(
     size = live.material.settings.mini_batch
     sides = []
     for built_in in (False, True):
-        sides.append([reason for reason in reasons if is_built_in(reason.source) is built_in])
+        sides.append(
+            [reason for reason in reasons if is_built_in_source(reason.source) is built_in]
+        )
     batches = []
     for side in sides:
         for start in range(0, len(side), size):
             batches.append(side[start : start + size])
 
     live.progress.start(name, len(batches))
-    rubrics: Rubrics = ()
+    rubrics: RubricTuple = ()
     refused: Counter[str] = Counter()
     left: list[Reason] = []
     for fresh in batches:
-        batch = fresh if is_built_in(fresh[0].source) else [*left, *fresh]
+        batch = fresh if is_built_in_source(fresh[0].source) else [*left, *fresh]
         with live.tracer.span(name, kind="role", inputs=[reason.id for reason in batch]) as span:
             written = await write(batch, rubrics)
             if isinstance(written, Unanswered):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pollex.agents.roles import Judge
 from pollex.conversations.conversation import Conversation
-from pollex.rubrics.answers import RULE_SOURCE, Answer, Question, Unanswered
+from pollex.rubrics.answers import RULE_ANSWER_SOURCE, Answer, Question, Unanswered
 
 NO_SOURCES_JUSTIFICATION = "the assistant was shown no sources"
 
@@ -63,7 +63,7 @@ def make_not_applicable_answer(question: Question) -> Answer:
         question_id=question.id,
         probabilities=tuple(float(place == last) for place in range(last + 1)),
         chosen=last,
-        source=RULE_SOURCE,
+        source=RULE_ANSWER_SOURCE,
         justification=NO_SOURCES_JUSTIFICATION,
-        judge=RULE_SOURCE,
+        judge=RULE_ANSWER_SOURCE,
     )

@@ -24,11 +24,11 @@ from pollex.agents.roles import (
 from pollex.conversations.conversation import Conversation
 from pollex.rubrics.answers import Answer, Question, Unanswered
 from pollex.rubrics.rubric import (
-    ANSWERED_BUILT_IN,
+    ANSWERED_BY_BUILT_IN_JUDGE,
     Polarity,
     Reason,
     Rubric,
-    is_built_in,
+    is_built_in_source,
     make_content_id,
 )
 
@@ -91,13 +91,13 @@ class MixedSummarizer(RoleOfBothSides[Summarizer]):
         # each side sees its own rubrics only
         built_in_rubrics = []
         for rubric in pool:
-            if rubric.answered_by == ANSWERED_BUILT_IN:
+            if rubric.answered_by == ANSWERED_BY_BUILT_IN_JUDGE:
                 built_in_rubrics.append(rubric)
 
-        if not reasons or not is_built_in(reasons[0].source):
+        if not reasons or not is_built_in_source(reasons[0].source):
             others = []
             for rubric in pool:
-                if rubric.answered_by != ANSWERED_BUILT_IN:
+                if rubric.answered_by != ANSWERED_BY_BUILT_IN_JUDGE:
                     others.append(rubric)
 
             return await self.model.summarize(
@@ -119,7 +119,7 @@ class MixedSummarizer(RoleOfBothSides[Summarizer]):
 
         # marked as the built-in judge's to answer
         signed = (
-            rubric.model_copy(update={"answered_by": ANSWERED_BUILT_IN})
+            rubric.model_copy(update={"answered_by": ANSWERED_BY_BUILT_IN_JUDGE})
             for rubric in summary.rubrics
         )
         return summary.model_copy(update={"rubrics": tuple(signed)})
@@ -132,7 +132,7 @@ class MixedDeduplicator(RoleOfBothSides[Deduplicator]):
         """Merge rubrics that say the same, whoever they come from."""
         built_in_rubrics = []
         for rubric in rubrics:
-            if rubric.answered_by == ANSWERED_BUILT_IN:
+            if rubric.answered_by == ANSWERED_BY_BUILT_IN_JUDGE:
                 built_in_rubrics.append(rubric)
 
         of_built_in = await self.built_in.deduplicate(built_in_rubrics)

@@ -286,7 +286,7 @@ def make_unanswered_for_all(
     return answers
 
 
-MAX_DETAIL_CHARS = 300
+MAX_EXCEPTION_DETAIL_CHARS = 300
 DISTRIBUTION_SUM_TOLERANCE = 1e-6
 
 
@@ -411,7 +411,7 @@ def make_unanswered(judge: Judge, question: Question, detail: str) -> Unanswered
 def describe_exception(error: Exception, secrets: Collection[str]) -> str:
     """Describe an exception by its type and message, with keys removed."""
     # keys are removed before the cut, which might leave a part of one
-    words = redact_secrets(str(error), secrets)[:MAX_DETAIL_CHARS]
+    words = redact_secrets(str(error), secrets)[:MAX_EXCEPTION_DETAIL_CHARS]
     if words:
         return f"{type(error).__name__}: {words}"
     return type(error).__name__

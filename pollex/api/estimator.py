@@ -22,7 +22,7 @@ from pollex.formats.labels import LabelRules
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.score import Score
-from pollex.selection.policies import DEFAULT_POLICY
+from pollex.selection.policies import DEFAULT_SELECTION_POLICY_NAME
 from pollex.services.scorer import ConversationLike, Scorer, iterate_numbered_conversations
 from pollex.store.folder import DEFAULT_STORE_FOLDER
 
@@ -62,7 +62,7 @@ class RubricClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # typ
         domain: str | Path | DomainProfile | None = None,
         rubrics: str | Path | None = None,
         budget: int | None = None,
-        policy: str = DEFAULT_POLICY,
+        policy: str = DEFAULT_SELECTION_POLICY_NAME,
         positive: object = None,
         seed: int = 0,
         model: str | BaseChatModel | None = None,

@@ -9,7 +9,7 @@ from typing import Literal, TypedDict
 from typing_extensions import Unpack
 
 from pollex.conversations.logs import Logs
-from pollex.formats.fields import OnDuplicateChoice, RedactChoice
+from pollex.formats.fields import DuplicateConversationChoice, RedactionChoice
 from pollex.outputs import write_text
 from pollex.reports.learning import render_learning_page
 from pollex.rubrics import rubric_set
@@ -83,8 +83,8 @@ class ReadArguments(TypedDict, total=False):
     negative: str | None
     max_bad: int
     encoding: str
-    on_duplicate: OnDuplicateChoice
+    on_duplicate: DuplicateConversationChoice
     thumbs: Literal["last", "worst", "each"] | None
     pairs: bool
     label_sources: str
-    redact: RedactChoice | None
+    redact: RedactionChoice | None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pollex.errors import WrongUse
-from pollex.formats.write import require_writable
+from pollex.formats.write import require_writable_output_path
 from pollex.outputs import write_text
 from pollex.prompts.domain import DomainProfile
 
@@ -28,7 +28,7 @@ def ask_for_profile(use_case: WriteProfile) -> None:
         )
 
     # before the questions, so that nobody answers them for nothing
-    require_writable(out)
+    require_writable_output_path(out)
     answers: dict[str, object] = {}
     for name, field in DomainProfile.questions().items():
         # lists take an answer a line, and only expectations must have one

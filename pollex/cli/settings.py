@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pollex.errors import ProposedOptions
-from pollex.runs.options import SETTINGS_BY_SYSTEM
+from pollex.runs.options import LEARN_SETTINGS_BY_SYSTEM_NAME
 from pollex.usecases.use_case import VerbOption
 
 SETTINGS_KEY = "pollex.settings"
@@ -76,7 +76,7 @@ def apply_preset(context: click.Context, option: click.Parameter, name: str | No
     """Take a system's settings for what isn't given."""
     # an option gets another default, and a setting a value
     options = {parameter.name for parameter in context.command.params}
-    sets = SETTINGS_BY_SYSTEM[name] if name else {}
+    sets = LEARN_SETTINGS_BY_SYSTEM_NAME[name] if name else {}
     context.default_map = {
         **(context.default_map or {}),
         **{setting: sets[setting] for setting in sets if setting in options},
@@ -91,7 +91,7 @@ def apply_preset(context: click.Context, option: click.Parameter, name: str | No
 def describe_preset(context: click.Context, name: str) -> str:
     """Tell with which options a system runs: its own, and in place of some those that were given."""
     values = context.params | context.meta[SETTINGS_KEY]
-    settings = {setting: values[setting] for setting in SETTINGS_BY_SYSTEM[name]}
+    settings = {setting: values[setting] for setting in LEARN_SETTINGS_BY_SYSTEM_NAME[name]}
     return f"As {name}: {spell_options_of_command(context.command, settings)}"
 
 

@@ -133,15 +133,15 @@ class Label(StrEnum):
     NONE = "none"
 
 
-TextFlag = Literal["surrogates", "nul", "bidi", "zero_width", "too_large"]
+OddTextFlag = Literal["surrogates", "nul", "bidi", "zero_width", "too_large"]
 """What is odd about a conversation's text: lone surrogates that were replaced by U+FFFD, characters that deceive the
 eye (kept as they are), a turn over the size limit."""
 
 
-DRAWN_FIELD = "drawn"
+DRAW_METHOD_FIELD = "drawn"
 """Field that says how a labeled conversation came before whoever labeled it."""
 
-PREFERRING_QUEUES = frozenset(
+NON_RANDOM_DRAW_METHODS = frozenset(
     {"unsure", "telling", "window", "differs", "filter", "chosen", "doubtful"}
 )
 """Ways of drawing that prefer some conversations: figures on such ones hold for no others."""
@@ -307,7 +307,7 @@ class Conversation(BaseModel):
     feedback: tuple[Feedback, ...] = ()
     signals: dict[str, bool] = Field(default_factory=dict)
     metadata: JsonDict = Field(default_factory=dict)
-    flags: tuple[TextFlag, ...] = ()
+    flags: tuple[OddTextFlag, ...] = ()
 
     @cached_property
     def text_hash(self) -> str:
@@ -396,7 +396,7 @@ class Conversation(BaseModel):
     @property
     def preferred(self) -> bool:
         """Whether a queue chose it to be labeled for what it is, and not at random."""
-        return self.metadata.get(DRAWN_FIELD) in PREFERRING_QUEUES
+        return self.metadata.get(DRAW_METHOD_FIELD) in NON_RANDOM_DRAW_METHODS
 
     @cached_property
     def not_scorable(self) -> str:
@@ -423,7 +423,7 @@ class Conversation(BaseModel):
 
 PROMPT_VERSION_FIELDS = ("prompt_version", "prompt_name", "release", "version")
 """Fields that say which prompt a conversation was had with."""
-PROMPT_VERSION_UNKNOWN = "(not said)"
+NAME_OF_UNKNOWN_PROMPT_VERSION = "(not said)"
 
 
 def find_prompt_version(metadata: JsonObject, system: str | None) -> str:
@@ -438,7 +438,7 @@ def find_prompt_version(metadata: JsonObject, system: str | None) -> str:
                 return str(value)
 
     if not system:
-        return PROMPT_VERSION_UNKNOWN
+        return NAME_OF_UNKNOWN_PROMPT_VERSION
     return hashlib.sha256(system.encode("utf-8", "replace")).hexdigest()[:8]
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from pollex.conversations.conversation import Conversation, Label, TextFlag
+from pollex.conversations.conversation import Conversation, Label, OddTextFlag
 from pollex.errors import BadInput
 from pollex.text import escape_controls, format_count, make_html_table
 
@@ -142,7 +142,7 @@ class Logs:
     overruled: int = 0
     skipped: int = 0
     counts: dict[Label, int] = field(default_factory=dict)
-    flags: dict[TextFlag, tuple[str, ...]] = field(default_factory=dict)
+    flags: dict[OddTextFlag, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     label_field: str = ""
     group_field: str = ""

@@ -32,9 +32,9 @@ class Identifier(NamedTuple):
 IdentifierFinder = Callable[[str], Iterator[Identifier]]
 """Finds one kind of thing in a text."""
 
-PHONE_REGIONS = ("US", "GB", "DE", "FR", "IN", "AU")
+REGIONS_TRIED_FOR_PHONE_NUMBERS = ("US", "GB", "DE", "FR", "IN", "AU")
 """Where numbers without a country code may be from."""
-NUMBER_CONTEXT_CHARS = 40
+CONTEXT_CHARS_BEFORE_NUMBER = 40
 """Characters before a number in which a word says what it is."""
 
 _MAIL_PATTERN = re.compile(
@@ -119,7 +119,7 @@ def find_links(text: str) -> Iterator[Identifier]:
     # what looks like an IP address may be a version
     for match in _IP_PATTERN.finditer(text):
         if not _VERSION_WORD_PATTERN.search(
-            text[max(0, match.start() - NUMBER_CONTEXT_CHARS) : match.start()]
+            text[max(0, match.start() - CONTEXT_CHARS_BEFORE_NUMBER) : match.start()]
         ):
             yield Identifier(*match.span(), "IP")
 
@@ -165,7 +165,7 @@ def find_account_numbers(text: str) -> Iterator[Identifier]:
 def find_numbers(text: str) -> Iterator[Identifier]:
     """Find numbers of phones, cards, accounts and people."""
     for match in _NUMBER_PATTERN.finditer(text):
-        before = text[max(0, match.start() - NUMBER_CONTEXT_CHARS) : match.start()]
+        before = text[max(0, match.start() - CONTEXT_CHARS_BEFORE_NUMBER) : match.start()]
         after = text[match.end() : match.end() + 1]
         if kind := classify_number(match.group(), before, after):
             yield Identifier(*match.span(), kind)
@@ -239,7 +239,9 @@ def is_phone_number(
     if not (named or written):
         return False
 
-    is_valid_somewhere = any(is_valid_phone_number(number, region) for region in PHONE_REGIONS)
+    is_valid_somewhere = any(
+        is_valid_phone_number(number, region) for region in REGIONS_TRIED_FOR_PHONE_NUMBERS
+    )
     return is_valid_somewhere and (named or len(digits) >= 9)
 
 
@@ -383,8 +385,8 @@ def _redact_feedback(
 
 
 PLACEHOLDER_BY_ENTITY_TYPE = {"PERSON": "PERSON", "LOCATION": "PLACE"}
-MIN_NAME_SCORE = 0.5
-NAMES_LANGUAGE = "en"
+MIN_SCORE_OF_RECOGNIZED_NAME = 0.5
+LANGUAGE_OF_NAME_FINDER = "en"
 
 
 def load_name_finder() -> Callable[[str], Iterator[Identifier]]:
@@ -407,7 +409,7 @@ def load_name_finder() -> Callable[[str], Iterator[Identifier]]:
     # the last of the installed models, by name
     installed_models = []
     for model in spacy.util.get_installed_models():
-        if model.startswith(f"{NAMES_LANGUAGE}_"):
+        if model.startswith(f"{LANGUAGE_OF_NAME_FINDER}_"):
             installed_models.append(model)
     models = sorted(installed_models)
     if not models:
@@ -421,19 +423,21 @@ def load_name_finder() -> Callable[[str], Iterator[Identifier]]:
     registry = RecognizerRegistry(
         recognizers=[SpacyRecognizer(supported_entities=list(PLACEHOLDER_BY_ENTITY_TYPE))]
     )
-    engine = SpacyNlpEngine(models=[{"lang_code": NAMES_LANGUAGE, "model_name": models[-1]}])
+    engine = SpacyNlpEngine(
+        models=[{"lang_code": LANGUAGE_OF_NAME_FINDER, "model_name": models[-1]}]
+    )
     analyzer = AnalyzerEngine(
         registry=registry,
         nlp_engine=engine,
-        supported_languages=[NAMES_LANGUAGE],
+        supported_languages=[LANGUAGE_OF_NAME_FINDER],
     )
 
     def find(text: str) -> Iterator[Identifier]:
         for entity in analyzer.analyze(
             text,
-            language=NAMES_LANGUAGE,
+            language=LANGUAGE_OF_NAME_FINDER,
             entities=list(PLACEHOLDER_BY_ENTITY_TYPE),
-            score_threshold=MIN_NAME_SCORE,
+            score_threshold=MIN_SCORE_OF_RECOGNIZED_NAME,
         ):
             yield Identifier(
                 entity.start,

@@ -20,7 +20,7 @@ MAX_DOCUMENT_CHARS = 256 << 20
 READ_CHUNK_SIZE = 1 << 20
 QUERY_TIMEOUT_SECONDS = 60
 """Seconds that a query has, where nobody says otherwise."""
-CUT_MARK = " … [cut]"
+CUT_TEXT_ENDING = " … [cut]"
 """End of a text that was cut."""
 
 _JSON_STRING_PATTERN = re.compile(r'(?:[^"\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*+', re.DOTALL)
@@ -98,7 +98,7 @@ class ByteLimitedFile(io.RawIOBase):
         return len(chunk)
 
 
-def iterate_lines(text: TextIO, longest: int | None) -> Iterator[str]:
+def iterate_lines_within_row_limit(text: TextIO, longest: int | None) -> Iterator[str]:
     """Yield the lines with their ends; of a row of more than `ROW` characters what `held` leaves of it."""
     for line in iter(partial(text.readline, MAX_ROW_CHARS), ""):
         if len(line) < MAX_ROW_CHARS or _ends_with_newline(line):
@@ -183,8 +183,8 @@ def _cut_long_json_texts(parts: Iterable[str], longest: int, room: int) -> str:
             # of a text only its first characters are kept
             if left > 0:
                 keep(part[at:end])
-                left -= _count_min_characters(part[at:end])
-                keep("" if left > 0 else CUT_MARK)
+                left -= _count_min_characters_of_json_text(part[at:end])
+                keep("" if left > 0 else CUT_TEXT_ENDING)
 
             if part.startswith('"', end):
                 keep('"')
@@ -205,7 +205,7 @@ def _cut_long_json_texts(parts: Iterable[str], longest: int, room: int) -> str:
     return "".join([*pieces, torn])
 
 
-def _count_min_characters(written: str) -> int:
+def _count_min_characters_of_json_text(written: str) -> int:
     """Return how many characters at least a text of JSON stands for, whatever is escaped in it."""
     return max(
         len(written) - len(r"\u0000") * written.count("\\"),

@@ -12,25 +12,25 @@ from collections.abc import Sequence
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import Logs
 from pollex.formats.columns import Column, list_columns
-from pollex.formats.conservation import OUTCOME_LEFT_OUT
+from pollex.formats.conservation import ROW_OUTCOME_LEFT_OUT_BY_USER
 from pollex.formats.feedback import is_judged_by_machine
 from pollex.formats.fields import ReadOptions
 from pollex.formats.inference import (
     Reading,
     ReadingCandidate,
-    SampleRows,
+    SampledRows,
     find_role_by_name,
 )
 from pollex.formats.label_columns import (
     estimate_label_likelihood,
-    infer_column_sides,
+    infer_thumb_sides_of_column_values,
     is_label_column_name,
     rank_label_columns,
 )
-from pollex.formats.labels import NPS_HIGHEST, infer_thumb_side, is_usual_thumb, normalize_number
+from pollex.formats.labels import MAX_NPS_RATING, infer_thumb_side, is_usual_thumb, normalize_number
 from pollex.formats.mapping import ANY_OTHER_ROLE, WHOLE_FILE_COLUMN
 from pollex.formats.names import is_named_as_part, split_name_words
-from pollex.formats.structure import MIN_CONVERSATIONS, LogStructure
+from pollex.formats.structure import MIN_CONVERSATIONS_TO_REPORT_STRUCTURE, LogStructure
 
 MIN_CERTAIN_SCORE = 0.9
 """The score from which a reading may be certain."""
@@ -51,7 +51,7 @@ PARTS_OF_WORDS = ("messages", "role", "text", "user", "assistant")
 def is_certain(
     reading: Reading,
     sample_readings: Sequence[Reading],
-    rows: SampleRows,
+    rows: SampledRows,
     options: ReadOptions,
 ) -> bool:
     """Return whether the log can be read in this way alone.
@@ -85,7 +85,9 @@ def is_read_whole(logs: Logs) -> bool:
         structure.look_at(conversation)
 
     whole = not (logs.bad_rows or logs.duplicates or logs.overruled)
-    return whole and len(logs) >= MIN_CONVERSATIONS and not any(structure.faults)
+    return (
+        whole and len(logs) >= MIN_CONVERSATIONS_TO_REPORT_STRUCTURE and not any(structure.faults)
+    )
 
 
 def _are_roles_named(
@@ -148,7 +150,7 @@ def _is_label_certain(reading: Reading, columns: Sequence[Column], options: Read
     return all(likelihood < SURE_LABEL_LIKELIHOOD for _, likelihood in rank_label_columns(others))
 
 
-def find_certain_label(rows: SampleRows) -> ReadingCandidate | None:
+def find_certain_label(rows: SampledRows) -> ReadingCandidate | None:
     """Return the column of rows of a known shape that is certainly the label; None if none is, or another may be."""
     columns = [column for column in list_columns(rows) if "[]" not in column.path]
     likely = []
@@ -159,7 +161,7 @@ def find_certain_label(rows: SampleRows) -> ReadingCandidate | None:
     if len(likely) != 1 or is_judged_by_machine(likely[0].path):
         return None
     # numbers of a tool's own shape are told, and taken by whoever knows them
-    sides = infer_column_sides(likely[0])
+    sides = infer_thumb_sides_of_column_values(likely[0])
     if any(map(normalize_number, likely[0].words)):
         return None
     if sides is None or not is_label_column_name(likely[0].path) or not are_values_known(likely[0]):
@@ -186,7 +188,7 @@ def are_values_known(column: Column) -> bool:
 
     whole_numbers = all(number.is_integer() for number in numbers)
     name_words = {*split_name_words(column.path)}
-    highest = NPS_HIGHEST if "nps" in name_words else SCALE_HIGHEST_RATING
+    highest = MAX_NPS_RATING if "nps" in name_words else SCALE_HIGHEST_RATING
     return (
         bool(SCALE_NAME_WORDS & name_words)
         and whole_numbers
@@ -208,7 +210,7 @@ def _are_all_words_read(
     if "messages" in candidate.columns or not candidate.columns:
         left_out = 0
         for outcomes in sampled.logs.account.rows.values():
-            left_out += outcomes.get(OUTCOME_LEFT_OUT, 0)
+            left_out += outcomes.get(ROW_OUTCOME_LEFT_OUT_BY_USER, 0)
         return not left_out
     if "*" in candidate.columns.get("user", ""):
         return True

@@ -12,7 +12,11 @@ from pollex.formats.assembly.log_parts import iterate_plausible_times, parse_tim
 from pollex.formats.labels import MISSING_LABEL_SPELLINGS
 from pollex.formats.log_shapes.turns import ROLE_FIELD_NAMES, TEXT_FIELD_NAMES, extract_text
 from pollex.formats.names import is_named_as_part
-from pollex.formats.paths import convert_turns_to_objects, parse_if_json, unwrap_message_content
+from pollex.formats.paths import (
+    convert_turns_to_objects,
+    parse_value_if_json_text,
+    unwrap_message_content,
+)
 from pollex.text import JsonObject
 
 MAX_NESTING_DEPTH = 5
@@ -162,7 +166,7 @@ def _iterate_leaves(
 ) -> Iterator[tuple[str, object]]:
     for name, field_value in value.items():
         path = f"{before}{name}"
-        inner = parse_if_json(field_value)
+        inner = parse_value_if_json_text(field_value)
         if isinstance(inner, Mapping) and inner and depth < MAX_NESTING_DEPTH:
             # an object around a message's content counts whole, too
             if inner.keys() & {"parts", "content", "message"}:
@@ -215,7 +219,7 @@ def _iterate_object_lists(
     for name, field_value in value.items():
         path = f"{before}{name}"
         # turns may be pairs, or objects of a single key
-        inner = convert_turns_to_objects(parse_if_json(field_value))
+        inner = convert_turns_to_objects(parse_value_if_json_text(field_value))
         if isinstance(inner, Mapping) and depth < MAX_NESTING_DEPTH:
             # an object of objects may be turns by their keys
             values = list(inner.values())

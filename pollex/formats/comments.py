@@ -10,16 +10,16 @@ from pollex.conversations.logs import Logs
 from pollex.formats.columns import Column, list_columns
 from pollex.formats.feedback import COMMENT_FIELD_NAMES
 from pollex.formats.names import is_named_as_comment
-from pollex.formats.paths import MISSING_VALUE, find_value_at_path, parse_if_json
+from pollex.formats.paths import MISSING_VALUE, find_value_at_path, parse_value_if_json_text
 from pollex.text import JsonObject
 
-MAX_CONVERSATIONS_EXAMINED = 1_000
+MAX_CONVERSATIONS_EXAMINED_FOR_COMMENTS = 1_000
 """Conversations by which the column of comments is told."""
-MIN_MULTI_WORD_SHARE = 0.3
+MIN_SHARE_OF_MULTI_WORD_COMMENTS = 0.3
 """Share of the values that are several words, in a column of what people wrote."""
-MIN_DISTINCT_WORD_SHARE = 0.5
+MIN_SHARE_OF_DISTINCT_ONE_WORD_COMMENTS = 0.5
 """Share of single words that differ, where somebody wrote them."""
-MIN_LABELED_SHARE = 0.9
+MIN_SHARE_OF_COMMENTS_WITH_THUMB = 0.9
 """Share of the comments that stand beside a thumb."""
 
 
@@ -31,7 +31,7 @@ def may_hold_comments(column: Column) -> bool:
 
     # a note may also be a mark, and a reason one of a list
     spaced = sum(" " in word.strip() for word in words)
-    if spaced >= MIN_MULTI_WORD_SHARE * len(words):
+    if spaced >= MIN_SHARE_OF_MULTI_WORD_COMMENTS * len(words):
         return True
 
     from pollex.formats.label_columns import (  # few columns do
@@ -40,7 +40,7 @@ def may_hold_comments(column: Column) -> bool:
     )
 
     lettered = any(sign.isalpha() for word in words for sign in word)
-    again_and_again = len(words) < MIN_DISTINCT_WORD_SHARE * column.filled
+    again_and_again = len(words) < MIN_SHARE_OF_DISTINCT_ONE_WORD_COMMENTS * column.filled
     is_label = estimate_label_likelihood(column) > 0 or is_ambiguous_label_column(column)
     return lettered and not again_and_again and not is_label
 
@@ -54,7 +54,7 @@ def find_comment_beside(fields: JsonObject, label: str) -> object:
     outer, _, last = label.rpartition(".")
     beside: object = fields
     if label not in fields and outer:
-        beside = parse_if_json(find_value_at_path(fields, outer))
+        beside = parse_value_if_json_text(find_value_at_path(fields, outer))
     if not isinstance(beside, Mapping):
         return MISSING_VALUE
 
@@ -73,7 +73,7 @@ def find_comment_beside(fields: JsonObject, label: str) -> object:
 
 def find_comment_columns(logs: Logs) -> list[str]:
     """Return the columns that may have comments: filled where there is a thumb, and hardly elsewhere."""
-    conversations = list(islice(logs, MAX_CONVERSATIONS_EXAMINED))
+    conversations = list(islice(logs, MAX_CONVERSATIONS_EXAMINED_FOR_COMMENTS))
     labeled = [conversation.label is not Label.NONE for conversation in conversations]
     # nobody writes with a thumb that isn't there, and comments that are known are enough
     if not any(labeled) or any(conversation.feedback for conversation in conversations):
@@ -81,13 +81,13 @@ def find_comment_columns(logs: Logs) -> list[str]:
 
     paths = []
     for column in list_columns([conversation.metadata for conversation in conversations]):
-        if _stands_beside_labels(column, labeled) and may_hold_comments(column):
+        if _are_column_values_beside_labels(column, labeled) and may_hold_comments(column):
             paths.append(column.path)
 
     return paths
 
 
-def _stands_beside_labels(column: Column, labeled: Sequence[bool]) -> bool:
+def _are_column_values_beside_labels(column: Column, labeled: Sequence[bool]) -> bool:
     """Return whether nearly all values of a column are of conversations with a thumb."""
     filled = 0
     with_label = 0
@@ -96,7 +96,7 @@ def _stands_beside_labels(column: Column, labeled: Sequence[bool]) -> bool:
             filled += 1
             with_label += has_label
 
-    return filled > 0 and with_label >= MIN_LABELED_SHARE * filled
+    return filled > 0 and with_label >= MIN_SHARE_OF_COMMENTS_WITH_THUMB * filled
 
 
 def _has_comment_words(value: object) -> bool:

@@ -17,28 +17,28 @@ class HasSource(Protocol):
 
 RowT = TypeVar("RowT", bound=HasSource)
 
-OUTCOME_TURNS = "turns"
+ROW_OUTCOME_TURNS = "turns"
 """Rows with what somebody said: turns, exchanges, or whole conversations."""
-OUTCOME_LABELS = "labels"
+ROW_OUTCOME_LABELS = "labels"
 """Rows with thumbs, scores or comments alone."""
-OUTCOME_BESIDE = "beside"
+ROW_OUTCOME_ABOUT_CONVERSATIONS = "beside"
 """Rows that say something about conversations, or are steps without words."""
-OUTCOME_REPEATED = "repeated"
+ROW_OUTCOME_REPEATED = "repeated"
 """Rows that say again what another one says, or an earlier moment of it."""
-OUTCOME_OVERRULED = "overruled"
+ROW_OUTCOME_REPLACED_BY_SAME_ID = "overruled"
 """Rows in whose place another one of the same id counts."""
-OUTCOME_BAD = "bad"
+ROW_OUTCOME_UNREADABLE = "bad"
 """Rows from which nothing could be read; each has its line and reason."""
-OUTCOME_LEFT_OUT = "left out"
+ROW_OUTCOME_LEFT_OUT_BY_USER = "left out"
 """Rows that the user said are no turns."""
 ROW_OUTCOMES = (
-    OUTCOME_TURNS,
-    OUTCOME_LABELS,
-    OUTCOME_BESIDE,
-    OUTCOME_REPEATED,
-    OUTCOME_OVERRULED,
-    OUTCOME_BAD,
-    OUTCOME_LEFT_OUT,
+    ROW_OUTCOME_TURNS,
+    ROW_OUTCOME_LABELS,
+    ROW_OUTCOME_ABOUT_CONVERSATIONS,
+    ROW_OUTCOME_REPEATED,
+    ROW_OUTCOME_REPLACED_BY_SAME_ID,
+    ROW_OUTCOME_UNREADABLE,
+    ROW_OUTCOME_LEFT_OUT_BY_USER,
 )
 
 

@@ -22,10 +22,10 @@ from pollex.formats.files import is_tar
 TEXT_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
 """Endings of text that are believed; other text is told by its first characters."""
 SPREADSHEET_ENDINGS = (".xlsx", ".xlsm", ".ods")
-MAX_BYTES_EXAMINED = 1 << 16
+MAX_BYTES_EXAMINED_FOR_FILE_TYPE = 1 << 16
 """Bytes in which text has no zero byte."""
 
-NON_LOG_SIGNATURES: dict[bytes, str] = {
+FILE_TYPE_BY_NON_LOG_SIGNATURE: dict[bytes, str] = {
     b"%PDF": "a PDF",
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
@@ -56,7 +56,7 @@ def detect_file_ending(title: str, path: Path) -> str:
         BadInput: It is empty, or nothing that conversations are read from.
     """
     with path.open("rb") as file:
-        begin = file.read(MAX_BYTES_EXAMINED)
+        begin = file.read(MAX_BYTES_EXAMINED_FOR_FILE_TYPE)
 
     if not begin.strip():
         raise BadInput("the file is empty", where=title, hint="give another")
@@ -103,7 +103,9 @@ def _refuse_non_logs(title: str, path: Path, begin: bytes) -> None:
     # text may begin like one of these; only with bytes of zero it is one
     is_binary = b"\x00" in begin or begin.startswith(b"%PDF")
     kinds = (
-        kind for start, kind in NON_LOG_SIGNATURES.items() if is_binary and begin.startswith(start)
+        kind
+        for start, kind in FILE_TYPE_BY_NON_LOG_SIGNATURE.items()
+        if is_binary and begin.startswith(start)
     )
     kind = next(kinds, "")
 

@@ -26,7 +26,7 @@ MIN_TABLE_COLUMNS = 3
 _TOTALS_PATTERN = re.compile(
     r"(?i)\s*(?:grand |sub)?(?:total|totals|totale|sum|summe|gesamt|suma|somme|razem)\b"
 )
-MAX_RECORD_BYTES = 128 << 20
+MAX_CSV_RECORD_BYTES = 128 << 20
 """Bytes of memory that the text of a record takes at most."""
 
 
@@ -173,7 +173,7 @@ def _iterate_records(source: str, parts: Iterable[str]) -> Iterator[tuple[int, s
             # 1 while an odd number of quotes was read, so that a line's end is inside of a cell
             odd ^= part.count('"') & 1
             size += getsizeof(part)
-            if size > MAX_RECORD_BYTES:
+            if size > MAX_CSV_RECORD_BYTES:
                 hint = "close its quotes, or write JSON lines, of which long texts are cut"
                 raise BadInput(
                     "a row of more than 128 MB",
@@ -277,7 +277,7 @@ def escape_formula(value: object) -> object:
     A text that already looks escaped gets another apostrophe, so that `unescape_formula` restores
     the original.
     """
-    if isinstance(value, str) and _is_formula(value.lstrip("'")):
+    if isinstance(value, str) and _is_spreadsheet_formula(value.lstrip("'")):
         return f"'{value}"
     return value
 
@@ -289,7 +289,7 @@ def unescape_formula(value: object) -> Any:
     return value
 
 
-def _is_formula(text: str) -> bool:
+def _is_spreadsheet_formula(text: str) -> bool:
     if PLAIN_NUMBER_PATTERN.fullmatch(text):
         return False
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pollex.errors import BadInput
-from pollex.formats.frames import convert_to_plain
+from pollex.formats.frames import convert_to_plain_python_value
 from pollex.text import JsonDict, escape_controls
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from duckdb.sqltypes import DuckDBPyType
 
-CancelCallbacks = list[Callable[[], None]]
+QueryCancelCallbacks = list[Callable[[], None]]
 """Given what ends a query at its server."""
 
-MAX_VALUE_BYTES = 128 << 20
+MAX_SQLITE_VALUE_BYTES = 128 << 20
 """Bytes of the longest value of SQLite: a row of more than 32 MB is refused later, anyway."""
 POSTGRES_FETCH_ROWS = 64
 """Rows that PostgreSQL sends at once."""
@@ -47,7 +47,7 @@ _SQL_LITERAL_OR_COMMENT_PATTERN = re.compile(
 _FUNCTION_CALL_PATTERN = re.compile(r"""(?:"((?:[^"]|"")++)"|([^\W\d][\w$]*+))\s*+\(""")
 
 
-MAX_BATCH_ROWS = 64
+MAX_DATABASE_ROWS_PER_BATCH = 64
 """Rows held at once."""
 
 PLAIN_DUCKDB_TYPES = frozenset(
@@ -97,14 +97,14 @@ def iterate_table_rows(
         quoted.append('"' + name.replace('"', '""') + '"')
 
     # dates, decimals and the like come as JSON
-    plain = [_is_plain_type(type_) for type_ in relation.types]
+    plain = [_is_plain_duckdb_type(type_) for type_ in relation.types]
     expressions = []
     for name, as_it_is in zip(quoted, plain, strict=True):
         expressions.append(name if as_it_is else f"to_json({name})::VARCHAR")
 
     rows = connection.execute(f"SELECT {', '.join(expressions)} FROM {table}", parameters)  # noqa: S608
     names = relation.columns
-    while batch := rows.fetchmany(MAX_BATCH_ROWS):
+    while batch := rows.fetchmany(MAX_DATABASE_ROWS_PER_BATCH):
         for row in batch:
             values = zip(names, row, plain, strict=True)
             yield {
@@ -127,9 +127,11 @@ def count_nested_lists(type_: DuckDBPyType) -> int:
     return max(levels, default=0) + (type_.id not in ("struct", "union"))
 
 
-def _is_plain_type(type_: DuckDBPyType) -> bool:
+def _is_plain_duckdb_type(type_: DuckDBPyType) -> bool:
     if type_.id in ("list", "struct"):
-        return all(_is_plain_type(cast("DuckDBPyType", child)) for _, child in type_.children)
+        return all(
+            _is_plain_duckdb_type(cast("DuckDBPyType", child)) for _, child in type_.children
+        )
     return str(type_) in PLAIN_DUCKDB_TYPES
 
 
@@ -148,7 +150,9 @@ def _drop_inner_nulls(value: object) -> object:
     return None if value != value else value
 
 
-def iterate_duckdb_rows(place: str, query: str, cancels: CancelCallbacks) -> Iterator[JsonDict]:
+def iterate_duckdb_rows(
+    place: str, query: str, cancels: QueryCancelCallbacks
+) -> Iterator[JsonDict]:
     """Yield the rows that a query of a DuckDB file gives; nothing but the file is opened.
 
     Raises:
@@ -178,7 +182,9 @@ def iterate_duckdb_rows(place: str, query: str, cancels: CancelCallbacks) -> Ite
         raise QueryError(error) from error
 
 
-def iterate_sqlite_rows(place: str, query: str, cancels: CancelCallbacks) -> Iterator[JsonDict]:
+def iterate_sqlite_rows(
+    place: str, query: str, cancels: QueryCancelCallbacks
+) -> Iterator[JsonDict]:
     """Yield the rows that a query of a SQLite file gives.
 
     Raises:
@@ -189,7 +195,7 @@ def iterate_sqlite_rows(place: str, query: str, cancels: CancelCallbacks) -> Ite
         with closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as connection:
             cancels.append(connection.interrupt)
             # no value of any size, and no second database beside this one
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_SQLITE_VALUE_BYTES)
             connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             cursor = connection.execute(query)
             names = [column[0] for column in cursor.description or ()]
@@ -228,7 +234,9 @@ def list_postgres_hosts(place: str) -> set[str]:
     return hosts
 
 
-def iterate_postgres_rows(place: str, query: str, cancels: CancelCallbacks) -> Iterator[JsonDict]:
+def iterate_postgres_rows(
+    place: str, query: str, cancels: QueryCancelCallbacks
+) -> Iterator[JsonDict]:
     """Yield the rows that a query of PostgreSQL gives: by a cursor of the server, in a transaction that only reads.
 
     The transaction is never committed, since some functions write in it all the same.
@@ -242,7 +250,7 @@ def iterate_postgres_rows(place: str, query: str, cancels: CancelCallbacks) -> I
         with closing(psycopg.connect(make_postgres_address(place))) as connection:
             cancels.append(connection.cancel)
             connection.read_only = True
-            _refuse_acting_functions(connection, query)
+            _refuse_functions_with_side_effects(connection, query)
 
             # This protocol takes a single statement; a second one could end the transaction.
             declared = connection.pgconn.exec_params(
@@ -279,7 +287,7 @@ VOLATILE_FUNCTIONS_QUERY = """
 """Which of some functions are PostgreSQL's own or an extension's, and may do more than give a value."""
 
 
-def _refuse_acting_functions(connection: psycopg.Connection[Any], query: str) -> None:
+def _refuse_functions_with_side_effects(connection: psycopg.Connection[Any], query: str) -> None:
     """Refuse functions that act, such as `lo_export`, which a transaction that only reads lets through."""
     # names inside of texts and comments call nothing
     code = _SQL_LITERAL_OR_COMMENT_PATTERN.sub(" ", query)
@@ -297,9 +305,9 @@ def _refuse_acting_functions(connection: psycopg.Connection[Any], query: str) ->
         )
 
 
-DatabaseReader = Callable[[str, str, CancelCallbacks], Iterator[JsonDict]]
+DatabaseReader = Callable[[str, str, QueryCancelCallbacks], Iterator[JsonDict]]
 
-DATABASE_READERS: dict[str, DatabaseReader] = {
+DATABASE_READER_BY_KIND: dict[str, DatabaseReader] = {
     "duckdb": iterate_duckdb_rows,
     "sqlite": iterate_sqlite_rows,
     "postgres": iterate_postgres_rows,
@@ -317,7 +325,7 @@ def _convert_to_json_value(value: object) -> object:
     if isinstance(value, Decimal):
         return float(value)
 
-    plain_value = convert_to_plain(value)
+    plain_value = convert_to_plain_python_value(value)
     if isinstance(plain_value, str | int | float | list | dict | None):
         return plain_value
     return str(plain_value)

@@ -12,9 +12,9 @@ from pollex.conversations.redaction import Placeholders
 from pollex.formats.columns import Column
 from pollex.text import JsonDict
 
-MAX_VALUES_SHOWN = 3
+MAX_VALUES_SHOWN_PER_COLUMN = 3
 """Values that are shown of a column."""
-MAX_REPEATED_VALUES = 12
+MAX_DISTINCT_VALUES_SHOWN_UNDISGUISED = 12
 """Different values that a column has at most whose values are shown as they are."""
 MAX_COLUMNS_SHOWN = 80
 """Columns that are shown."""
@@ -37,7 +37,7 @@ class HeaderDisguise:
     originals: dict[str, str]
 
 
-def disguise_columns(columns: Sequence[Column]) -> HeaderDisguise:
+def disguise_values_of_columns(columns: Sequence[Column]) -> HeaderDisguise:
     """Return columns with three disguised values each; empty ones are left out."""
     originals: dict[str, str] = {}
     items = []
@@ -52,7 +52,7 @@ def disguise_columns(columns: Sequence[Column]) -> HeaderDisguise:
             if repeated:
                 disguised = placeholders.redacted(value)
             else:
-                disguised = disguise_value(value)
+                disguised = replace_letters_and_digits_of_value(value)
 
             shown.setdefault(disguised)
             if repeated:
@@ -62,14 +62,14 @@ def disguise_columns(columns: Sequence[Column]) -> HeaderDisguise:
             {
                 "column": column.path,
                 "different": len(values),
-                "values": [*shown][:MAX_VALUES_SHOWN],
+                "values": [*shown][:MAX_VALUES_SHOWN_PER_COLUMN],
             }
         )
 
     return HeaderDisguise(items, originals)
 
 
-def disguise_value(value: str) -> str:
+def replace_letters_and_digits_of_value(value: str) -> str:
     """Return what a value looks like, with none of its letters and digits."""
     words = value.split()
     if len(words) > MAX_SHOWN_VALUE_WORDS or len(value) > MAX_SHOWN_VALUE_CHARS:
@@ -80,7 +80,7 @@ def disguise_value(value: str) -> str:
 
 def _are_values_repeated(values: Counter[str]) -> bool:
     """Return whether values come again and again, as names of roles and labels do, and are no sentences."""
-    few = len(values) <= MAX_REPEATED_VALUES and len(values) <= values.total() / 2
+    few = len(values) <= MAX_DISTINCT_VALUES_SHOWN_UNDISGUISED and len(values) <= values.total() / 2
     return few and all(
         len(value) <= MAX_SHOWN_VALUE_CHARS and len(value.split()) <= MAX_SHOWN_VALUE_WORDS
         for value in values

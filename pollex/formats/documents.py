@@ -20,17 +20,17 @@ _SPEECH_PATTERN = re.compile(
 """Two words, or letters of a language that writes without spaces."""
 
 
-def find_rows_within(document: JsonObject) -> list[JsonDict] | None:
+def find_rows_within_json_document(document: JsonObject) -> list[JsonDict] | None:
     """Return the conversations, or else the turns, that an unknown document holds; None if it is one itself."""
     # whole conversations first; turns only where nothing holds those
     tables = [list(_iterate_objects_by_id(document)), *_iterate_object_tables(document, 0)]
     talks = []
     for rows in tables:
-        if len(rows) > 1 and are_conversations(rows):
+        if len(rows) > 1 and are_rows_conversations(rows):
             talks.append(rows)
 
     if talks:
-        return [_turn_objects_into_lists(row) for row in talks[0]]
+        return [_convert_turns_by_key_to_list(row) for row in talks[0]]
 
     turns = []
     for rows in _iterate_object_tables(document, 1):
@@ -40,7 +40,7 @@ def find_rows_within(document: JsonObject) -> list[JsonDict] | None:
     return max(turns, key=len) if turns else None
 
 
-def _turn_objects_into_lists(row: JsonDict) -> JsonDict:
+def _convert_turns_by_key_to_list(row: JsonDict) -> JsonDict:
     """Return a talk whose turns stand in an object, under keys that a database made, with a list of them."""
     listed = {}
     for name, value in row.items():
@@ -52,7 +52,7 @@ def _turn_objects_into_lists(row: JsonDict) -> JsonDict:
     return {**row, **listed}
 
 
-def add_values_by_id(rows: list[Any], beside: JsonObject) -> list[Any]:
+def add_fields_from_objects_keyed_by_id(rows: list[Any], beside: JsonObject) -> list[Any]:
     """Return rows with what stands in an object of values by their ids beside the list: `{"ratings": {"c1": "up"}}`."""
     by_name = {}
     for name, values in beside.items():
@@ -158,7 +158,7 @@ def _has_turn_text(turn: JsonObject) -> bool:
     return any(isinstance(turn.get(name), str) for name in TEXT_FIELD_NAMES)
 
 
-def are_conversations(rows: list[JsonDict]) -> bool:
+def are_rows_conversations(rows: list[JsonDict]) -> bool:
     """Return whether rows are conversations: most hold a list of turns in which something is said."""
     sizes = []
     for row in rows:
@@ -196,10 +196,10 @@ def _iterate_object_lists(value: object, depth: int) -> Iterator[list[Any]]:
 
 def _has_spoken_items(listed: Sequence[object]) -> bool:
     """Return whether some of a list's items say something."""
-    return any(_contains_speech(item, 0) for item in listed)
+    return any(_contains_spoken_text(item, 0) for item in listed)
 
 
-def _contains_speech(value: object, depth: int) -> bool:
+def _contains_spoken_text(value: object, depth: int) -> bool:
     if isinstance(value, str):
         return bool(_SPEECH_PATTERN.search(value[:200]))
     if depth > MAX_SEARCH_DEPTH:
@@ -207,4 +207,4 @@ def _contains_speech(value: object, depth: int) -> bool:
     if isinstance(value, Mapping):
         value = list(value.values())
 
-    return isinstance(value, list) and any(_contains_speech(part, depth + 1) for part in value)
+    return isinstance(value, list) and any(_contains_spoken_text(part, depth + 1) for part in value)

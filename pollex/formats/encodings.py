@@ -3,9 +3,9 @@
 import codecs
 from pathlib import Path
 
-USUAL_ENCODING = "utf-8-sig"
+DEFAULT_TEXT_ENCODING = "utf-8-sig"
 """What files of text are read as unless the user names another encoding."""
-DETECTION_BYTES = 1 << 18
+MAX_BYTES_READ_TO_DETECT_ENCODING = 1 << 18
 """Bytes by which an encoding is told."""
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -48,7 +48,11 @@ def detect_encoding(path: Path, *, whole: bool = False) -> str | None:
         whole: Look further, as the beginning says nothing.
     """
     with path.open("rb") as file:
-        begin = file.read(DETECTION_BYTES if not whole else DETECTION_BYTES << 5)
+        begin = file.read(
+            MAX_BYTES_READ_TO_DETECT_ENCODING
+            if not whole
+            else MAX_BYTES_READ_TO_DETECT_ENCODING << 5
+        )
 
     marked = next((name for mark, name in _BYTE_ORDER_MARKS if begin.startswith(mark)), None)
     # a mark at the beginning decides; UTF-8 needs no guess

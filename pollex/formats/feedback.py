@@ -23,7 +23,7 @@ COMMENT_FIELD_NAMES = (
 )
 """Fields of a row with what was written with the thumb."""
 TAG_FIELD_NAMES = ("feedback_tags", "feedbackTags", "reason_tags", "feedback_reasons")
-INNER_COMMENT_NAMES = (
+COMMENT_NAMES_INSIDE_FEEDBACK_OBJECT = (
     "comment",
     "text",
     "note",
@@ -47,14 +47,14 @@ _MACHINE_JUDGED_PATTERN = re.compile(
     r"(^|[._])(analys[ei]s|evals?|judged?|graders?)([._]|$)|evaluat(ion|or)|call_success"
 )
 """Paths to what a model or a rule judged, which is nobody's thumb."""
-INNER_TAG_NAMES = ("tags", "tag", "reasons", "reason", "categories")
-MIN_WRITTEN_WORDS = 3
+TAG_NAMES_INSIDE_FEEDBACK_OBJECT = ("tags", "tag", "reasons", "reason", "categories")
+MIN_WORDS_OF_WRITTEN_REASON = 3
 """Words of a reason that somebody wrote, and chose from no list."""
 _TAG_TEXT_NAMES = ("key", "label", "name", "value", "text", "id")
 
 
 @lru_cache(maxsize=4096)
-def is_called_feedback(path: str) -> bool:
+def is_field_named_like_feedback(path: str) -> bool:
     """Return whether a field is named like feedback that somebody gave."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path).casefold()
     apart = _NON_THUMB_ENDING_PATTERN.search(spaced) or _MACHINE_JUDGED_PATTERN.search(spaced)
@@ -66,7 +66,7 @@ def is_judged_by_machine(path: str) -> bool:
     return bool(_MACHINE_JUDGED_PATTERN.search(path.casefold()))
 
 
-def parse_comment(value: object) -> str | None:
+def parse_feedback_comment(value: object) -> str | None:
     """Return the words of a comment; None where it has a shape that tells none.
 
     Several are joined by lines; an object counts by the field that holds the words.
@@ -80,15 +80,19 @@ def parse_comment(value: object) -> str | None:
         return str(value)
     if isinstance(value, Mapping):
         words = next(
-            (value[name] for name in INNER_COMMENT_NAMES if value.get(name) not in (None, "")),
+            (
+                value[name]
+                for name in COMMENT_NAMES_INSIDE_FEEDBACK_OBJECT
+                if value.get(name) not in (None, "")
+            ),
             None,
         )
         if value:
-            return parse_comment(words) or None
+            return parse_feedback_comment(words) or None
         return ""
 
     if isinstance(value, list):
-        comments = [parse_comment(comment) for comment in value]
+        comments = [parse_feedback_comment(comment) for comment in value]
         if None in comments:
             return None
         return "\n".join(filter(None, comments))
@@ -100,10 +104,10 @@ def is_written_reason(reason: object) -> bool:
     """Return whether a reason is a sentence that somebody wrote, and neither a tag nor a list of them."""
     if not isinstance(reason, str) or reason.lstrip()[:1] == "[":
         return False
-    return len(reason.split(",")[0].split()) >= MIN_WRITTEN_WORDS
+    return len(reason.split(",")[0].split()) >= MIN_WORDS_OF_WRITTEN_REASON
 
 
-def parse_tags(value: object) -> tuple[str, ...] | None:
+def parse_feedback_tags(value: object) -> tuple[str, ...] | None:
     """Return the tags of a list, of JSON text of one, or of text with commas; None where it is none of these."""
     if isinstance(value, str) and value.lstrip()[:1] == "[":
         try:
@@ -143,18 +147,18 @@ def _iterate_tags(value: object) -> Iterator[str | None]:
         yield str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-SIGNAL_SIDES = ("up", "down")
+THUMB_SIDES_OF_YES_SIGNAL = ("up", "down")
 
 
-def split_signal_field(signal: str) -> tuple[str, str]:
+def split_signal_option_into_field_and_side(signal: str) -> tuple[str, str]:
     """Split `retried:down` into the field and the side that a yes speaks for; without one the field holds ratings."""
     name, colon, side = signal.rpartition(":")
-    if colon and side in SIGNAL_SIDES:
+    if colon and side in THUMB_SIDES_OF_YES_SIGNAL:
         return (name, side)
     return (signal, "")
 
 
-def iterate_signals(
+def iterate_behavior_signals_of_row(
     values: JsonObject, signals: Iterable[str]
 ) -> Iterator[tuple[str, bool | None]]:
     """Yield each signal that has a value, and whether it happened; None where the value tells nothing.
@@ -163,10 +167,10 @@ def iterate_signals(
         values: By the name of the field.
     """
     for signal in signals:
-        name, side = split_signal_field(signal)
+        name, side = split_signal_option_into_field_and_side(signal)
         if values.get(name) is not None:
             try:
-                label = _read_signal_side(values[name], says_yes_or_no=bool(side))
+                label = _get_thumb_label_of_signal_value(values[name], says_yes_or_no=bool(side))
             except BadInput:
                 yield signal, None
                 continue
@@ -175,7 +179,7 @@ def iterate_signals(
                 yield signal, label is (Label.POSITIVE if side else Label.NEGATIVE)
 
 
-def _read_signal_side(value: object, *, says_yes_or_no: bool) -> Label:
+def _get_thumb_label_of_signal_value(value: object, *, says_yes_or_no: bool) -> Label:
     """Return what a value is: yes or no, else a thumb, or stars where it is a number above 1."""
     number = normalize_number(value)
     if says_yes_or_no and number:

@@ -14,15 +14,15 @@ from pollex.errors import BadInput, WrongUse, spell_options
 from pollex.formats.bounds import QUERY_TIMEOUT_SECONDS
 from pollex.formats.feedback import (
     COMMENT_FIELD_NAMES,
-    INNER_COMMENT_NAMES,
-    INNER_TAG_NAMES,
+    COMMENT_NAMES_INSIDE_FEEDBACK_OBJECT,
     TAG_FIELD_NAMES,
+    TAG_NAMES_INSIDE_FEEDBACK_OBJECT,
     is_written_reason,
 )
-from pollex.formats.feedback import split_signal_field as signal_named
+from pollex.formats.feedback import split_signal_option_into_field_and_side as signal_named
 from pollex.formats.labels import (
-    EMPTY_VALUE_NAME,
-    NEITHER_SIDE,
+    NAME_SHOWN_FOR_EMPTY_LABEL,
+    NEITHER_THUMB_VALUE,
     THUMB_NUMBERS,
     LabelRules,
     describe_unlabeled_values,
@@ -33,12 +33,12 @@ from pollex.formats.labels import (
 )
 from pollex.formats.opposites import (
     OppositeColumns,
-    find_opposite_columns,
+    find_opposite_thumb_columns,
     get_written_comment,
     label_opposite_columns,
 )
-from pollex.formats.paths import get_path_value, parse_if_json
-from pollex.formats.users import NO_GROUPS
+from pollex.formats.paths import get_path_value, parse_value_if_json_text
+from pollex.formats.users import DO_NOT_GROUP_OPTION_VALUE
 from pollex.text import JsonDict, JsonObject, format_count
 
 CONVERSATION_ID_NAMES = (
@@ -71,7 +71,7 @@ LABEL_FIELD_NAMES = (
     ),
     *("thumbs_up", "thumbsUp", "upvoted", "is_upvoted", "liked", "flag", "kto_tag"),
 )
-INNER_THUMB_NAMES = (*LABEL_FIELD_NAMES, "value")
+THUMB_NAMES_INSIDE_FEEDBACK_OBJECT = (*LABEL_FIELD_NAMES, "value")
 """Names inside an object of feedback whose numbers 1, 0 and -1 are thumbs."""
 RATING_FIELD_NAMES = ("rating", "ratings", "stars", "csat")
 JUDGE_FIELD_NAMES = (
@@ -80,7 +80,7 @@ JUDGE_FIELD_NAMES = (
 )
 GROUP_FIELD_NAMES = ("group",)
 RATED_LABELS = frozenset((Label.POSITIVE, Label.NEGATIVE))
-LABEL_SOURCES = ("log", "person", "adjudicated")
+LABEL_SOURCE_NAMES = ("log", "person", "adjudicated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class FieldPicker:
                 rest[name] = value
 
         # a reason in words of its own is a comment, one of a list is a tag
-        tags = _find_first_filled(beside, INNER_TAG_NAMES)
+        tags = _find_first_filled(beside, TAG_NAMES_INSIDE_FEEDBACK_OBJECT)
         reason = tags if is_written_reason(tags) else None
         if reason is not None:
             tags = None
@@ -189,7 +189,7 @@ class FieldPicker:
             else None,
             rest=rest,
             comment=self._comment(fields, comment_name, pair)
-            or _find_first_filled(beside, INNER_COMMENT_NAMES[:-1])
+            or _find_first_filled(beside, COMMENT_NAMES_INSIDE_FEEDBACK_OBJECT[:-1])
             or reason,
             tags=fields[tags_name] if tags_name else tags,
             number=number,
@@ -226,7 +226,9 @@ class FieldPicker:
                 return (
                     name,
                     "",
-                    self._label_of_several(parse_if_json(get_path_value(fields, name)), name),
+                    self._label_of_several(
+                        parse_value_if_json_text(get_path_value(fields, name)), name
+                    ),
                 )
             value = fields.get(name)
             if value is None:
@@ -235,7 +237,11 @@ class FieldPicker:
             if number := self._number(outer, value):
                 self._ratings[outer, number] += 1
                 # a rating may turn out to be no label, and stays among the other fields until then
-                return None if self._is_rating(outer) else name, number, _label_thumb_number(number)
+                return (
+                    None if self._is_rating(outer) else name,
+                    number,
+                    _convert_thumb_number_to_label(number),
+                )
             return name, "", self._verdicts.label(value, name)
         except (BadInput, WrongUse):
             if self._options.labels_needed:
@@ -245,7 +251,7 @@ class FieldPicker:
 
     def _opposites(self, fields: JsonObject) -> OppositeColumns | None:
         """Return two columns that are the label together, unless the user named or a usual name says another."""
-        pair = find_opposite_columns(fields)
+        pair = find_opposite_thumb_columns(fields)
         # a pair that was taken once holds for the whole log
         if pair is None or pair in self._pairs:
             return pair
@@ -385,10 +391,10 @@ class FieldPicker:
         sides_in_words = {meant for _, meant in self._verdicts.said} & RATED_LABELS
         numbers = set()
         for _, number in self._ratings:
-            if number != EMPTY_VALUE_NAME:
+            if number != NAME_SHOWN_FOR_EMPTY_LABEL:
                 numbers.add(number)
 
-        sides = sides_in_words | {_label_thumb_number(number) for number in numbers}
+        sides = sides_in_words | {_convert_thumb_number_to_label(number) for number in numbers}
         # ratings of 1 alone may be the worst of five stars
         one_sided = len(sides) < 2 and any(map(self._is_rating, self._rated))
         if one_sided or not numbers <= THUMB_NUMBERS or len({*self._rated, *self._label_names}) > 1:
@@ -397,7 +403,7 @@ class FieldPicker:
 
     @property
     def spellings(self) -> Counter[tuple[str, str]]:
-        """Number of values of the label field by spelling and what they were taken for, a label or `NEITHER_SIDE`."""
+        """Number of values of the label field by spelling and what they were taken for, a label or `NEITHER_THUMB_VALUE`."""
         if self._pairs:
             return Counter(self._verdicts.said)
         return self._said_of(next(iter(self._read), ""))
@@ -503,10 +509,10 @@ class FieldPicker:
         for (name, number), n in self._ratings.items():
             if name != field:
                 continue
-            meant: str = NEITHER_SIDE
+            meant: str = NEITHER_THUMB_VALUE
             if number in thumb_numbers:
-                meant = _label_thumb_number(number)
-            elif number == EMPTY_VALUE_NAME:
+                meant = _convert_thumb_number_to_label(number)
+            elif number == NAME_SHOWN_FOR_EMPTY_LABEL:
                 meant = Label.NONE
 
             counts[number, meant] += n
@@ -559,7 +565,7 @@ def format_unread_labels_note(rows: int) -> str:
     return f"{format_count(rows, 'label')} can't be read, and {'is' if rows == 1 else 'are'} not needed here"
 
 
-def _label_thumb_number(number: str) -> Label:
+def _convert_thumb_number_to_label(number: str) -> Label:
     return {"1": Label.POSITIVE, "0": Label.NEGATIVE, "-1": Label.NEGATIVE}.get(number, Label.NONE)
 
 
@@ -620,7 +626,7 @@ def _find_thumb_path(fields: JsonObject, name: str) -> str:
     thumb = (
         len(there) == 1
         and is_usual_thumb(value[there[0]])
-        and (there[0] in INNER_THUMB_NAMES or _is_label_text(value[there[0]]))
+        and (there[0] in THUMB_NAMES_INSIDE_FEEDBACK_OBJECT or _is_label_text(value[there[0]]))
     )
     rating = (
         len(there) == 1 and name in RATING_FIELD_NAMES and bool(normalize_number(value[there[0]]))
@@ -658,11 +664,11 @@ def _require_scalar_text(name: str, value: object) -> str | None:
     )
 
 
-OnDuplicateChoice = Literal["error", "first", "last"]
-ThumbsChoice = Literal["last", "worst", "each"]
+DuplicateConversationChoice = Literal["error", "first", "last"]
+SeveralThumbsChoice = Literal["last", "worst", "each"]
 
 
-RedactChoice = Literal["yes", "names"]
+RedactionChoice = Literal["yes", "names"]
 
 
 MAX_QUERY_SECONDS = 86_400
@@ -734,10 +740,10 @@ class ReadOptions:
     sources_field: str | None = None
     max_bad: int = 0
     encoding: str = "utf-8-sig"
-    on_duplicate: OnDuplicateChoice = "error"
-    thumbs: ThumbsChoice | None = None
+    on_duplicate: DuplicateConversationChoice = "error"
+    thumbs: SeveralThumbsChoice | None = None
     pairs: bool = False
-    redact: RedactChoice | None = None
+    redact: RedactionChoice | None = None
     label_sources: str = "log"
     labels_needed: bool = True
     max_turn_chars: int = 1_000_000
@@ -745,9 +751,9 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         allowed = {
-            "on_duplicate": get_args(OnDuplicateChoice),
-            "thumbs": get_args(ThumbsChoice),
-            "redact": get_args(RedactChoice),
+            "on_duplicate": get_args(DuplicateConversationChoice),
+            "thumbs": get_args(SeveralThumbsChoice),
+            "redact": get_args(RedactionChoice),
         }
         choices = []
         for name, values in allowed.items():
@@ -755,7 +761,7 @@ class ReadOptions:
 
         for name, value, values in (
             *choices,
-            *(("label_sources", source, LABEL_SOURCES) for source in self.sources),
+            *(("label_sources", source, LABEL_SOURCE_NAMES) for source in self.sources),
         ):
             if value is not None and value not in values:
                 hint = f"use one of {', '.join(values)}"
@@ -797,7 +803,7 @@ class ReadOptions:
     @property
     def alone(self) -> bool:
         """Whether each conversation stands alone, since the user said so."""
-        return self.group_field == NO_GROUPS
+        return self.group_field == DO_NOT_GROUP_OPTION_VALUE
 
     @property
     def named_group(self) -> str | None:

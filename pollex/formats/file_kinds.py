@@ -32,7 +32,7 @@ LOG_FILE_ENDINGS = (
 )
 """Which files of a folder are read."""
 YAML_ENDINGS = (".yaml", ".yml")
-TALK_TEXT_ENDINGS = (".txt", ".log", ".md")
+TRANSCRIPT_FILE_ENDINGS = (".txt", ".log", ".md")
 """Which are read where there are none of those."""
 DATABASE_ENDINGS = (".db", ".sqlite", ".sqlite3", ".sql", ".duckdb", ".ddb")
 

@@ -32,10 +32,10 @@ from pollex.formats.bounds import (
     ByteLimit,
     ByteLimitedFile,
     TooLongRow,
-    iterate_lines,
+    iterate_lines_within_row_limit,
     join_or_cut_parts,
 )
-from pollex.formats.encodings import USUAL_ENCODING, detect_encoding
+from pollex.formats.encodings import DEFAULT_TEXT_ENCODING, detect_encoding
 from pollex.formats.file_kinds import (
     BZIP2_MAGIC,
     DATABASE_ENDINGS,
@@ -46,9 +46,9 @@ from pollex.formats.file_kinds import (
     PARQUET_MAGIC,
     SPREADSHEET_ENDINGS,
     SQLITE_MAGIC,
-    TALK_TEXT_ENDINGS,
     TAR_MAGIC,
     TAR_MAGIC_PLACE,
+    TRANSCRIPT_FILE_ENDINGS,
     XZ_MAGIC,
     YAML_ENDINGS,
     ZIP_MAGIC,
@@ -58,14 +58,14 @@ from pollex.formats.file_kinds import (
 )
 from pollex.formats.json_rows import (
     LogRow,
-    iterate_document_rows,
     iterate_json_lines,
+    iterate_rows_of_json_document,
     iterate_yaml_rows,
 )
 from pollex.text import parse_json
 
-STDIN_NAME = "-"
-COMPANION_FILE_NAMES = frozenset(
+STANDARD_INPUT_SOURCE_NAME = "-"
+NON_LOG_FILE_NAMES_IN_EXPORTS = frozenset(
     (
         *(
             "user.json",
@@ -98,7 +98,7 @@ PIPE_WAIT_SECONDS = 10
 """Seconds that a pipe is waited for which nobody writes into."""
 
 
-def find_files(sources: Sequence[str | Path]) -> list[str]:
+def find_files_of_sources(sources: Sequence[str | Path]) -> list[str]:
     """List every file that the sources name, once, in order; globs are sorted.
 
     Raises:
@@ -141,11 +141,11 @@ def may_hold_several_tables(files: Sequence[str]) -> bool:
     return len(files) > 1 or Path(files[0]).suffix.lower() in holders
 
 
-def _drop_companions(names: Sequence[str]) -> list[str]:
+def _drop_non_log_files_of_exports(names: Sequence[str]) -> list[str]:
     """Leave out known companions of conversations, unless there is nothing else."""
     others = []
     for name in names:
-        if Path(name).name.casefold() not in COMPANION_FILE_NAMES:
+        if Path(name).name.casefold() not in NON_LOG_FILE_NAMES_IN_EXPORTS:
             others.append(name)
 
     return others or list(names)
@@ -197,7 +197,7 @@ def _expand_source(source: str) -> list[str]:
         return [source]
 
     path = Path(source)
-    if source == STDIN_NAME or path.is_fifo():
+    if source == STANDARD_INPUT_SOURCE_NAME or path.is_fifo():
         return [source]
     if path.is_dir():
         return _find_logs_inside(path)
@@ -213,7 +213,7 @@ def _expand_source(source: str) -> list[str]:
             hint="check the path; a glob must match at least one file",
         )
 
-    return _drop_companions(matches)
+    return _drop_non_log_files_of_exports(matches)
 
 
 def _require_regular_file(path: Path) -> None:
@@ -237,7 +237,7 @@ def _find_logs_inside(folder: Path) -> list[str]:
         if path.suffix.lower() in LOG_FILE_ENDINGS:
             names.append(path)
 
-    texts = [path for path in files if path.suffix.lower() in TALK_TEXT_ENDINGS]
+    texts = [path for path in files if path.suffix.lower() in TRANSCRIPT_FILE_ENDINGS]
     # talks as texts with a table of their labels beside them
     if names and len(texts) > len(names):
         names += filter(_holds_talks, texts)
@@ -251,21 +251,26 @@ def _find_logs_inside(folder: Path) -> list[str]:
     if not logs:
         hint = f"it must hold files that end in one of: {', '.join(LOG_FILE_ENDINGS)}"
         raise BadInput("a folder without logs", where=str(folder), hint=hint)
-    return _drop_companions(logs)
+    return _drop_non_log_files_of_exports(logs)
 
 
 def _holds_talks(path: Path) -> bool:
     """Return whether a text has turns that begin with who speaks, as a page of notes has not."""
-    from pollex.formats.talk_files import MAX_LINES_EXAMINED, is_talk_text  # few folders have texts
+    from pollex.formats.talk_files import (  # few folders have texts
+        MAX_LINES_EXAMINED,
+        are_lines_transcripts,
+    )
 
     with path.open(encoding="utf-8", errors="replace") as text:
-        return is_talk_text([line.rstrip("\n") for line in islice(text, MAX_LINES_EXAMINED)])
+        return are_lines_transcripts(
+            [line.rstrip("\n") for line in islice(text, MAX_LINES_EXAMINED)]
+        )
 
 
 @contextmanager
 def _open_source_path(source: str) -> Iterator[Path]:
-    piped = source != STDIN_NAME and Path(source).is_fifo()
-    if source != STDIN_NAME and not piped:
+    piped = source != STANDARD_INPUT_SOURCE_NAME and Path(source).is_fifo()
+    if source != STANDARD_INPUT_SOURCE_NAME and not piped:
         yield Path(source)
         return
 
@@ -371,7 +376,7 @@ def _choose_encoding(
     notes: dict[str, None] | None,
 ) -> str:
     """Return the encoding of a text: where the user named none, the file's own bytes may tell another."""
-    if notes is None or encoding != USUAL_ENCODING:
+    if notes is None or encoding != DEFAULT_TEXT_ENCODING:
         return encoding
 
     detected = detect_encoding(path)
@@ -429,10 +434,10 @@ def _iterate_table_rows(
 ) -> Iterator[LogRow | BadRow]:
     """Return the rows of CSV, or of a table between tabs with escapes as databases write it."""
     from pollex.formats.csv_rows import iterate_csv_rows  # other formats don't need them
-    from pollex.formats.tab_rows import is_escaped_tab_table, iterate_tab_rows
+    from pollex.formats.tab_rows import are_lines_escaped_tab_table, iterate_tab_rows
 
     with closing(text.iterate_lines()) as lines:
-        is_escaped = is_escaped_tab_table(lines)
+        is_escaped = are_lines_escaped_tab_table(lines)
 
     if is_escaped:
         return iterate_tab_rows(text.source, text.iterate_lines())
@@ -449,7 +454,7 @@ def _iterate_json_document_rows(text: TextFile) -> Iterator[LogRow | BadRow]:
             hint="write it as JSON lines, one row each",
         )
 
-    return iterate_document_rows(text.source, whole)
+    return iterate_rows_of_json_document(text.source, whole)
 
 
 _TIMESTAMPED_LINE_PATTERN = re.compile(r"\s*\[\d[\d.:/ -]*[^,\d]")
@@ -463,7 +468,7 @@ def _is_talk_file(source: str, path: Path, encoding: str) -> bool:
 
     from pollex.formats.talk_files import (  # files of text alone need them
         MAX_LINES_EXAMINED,
-        is_talk_text,
+        are_lines_transcripts,
     )
     from pollex.formats.text_lines import LINE_KIND_READERS, detect_line_kind
 
@@ -477,7 +482,7 @@ def _is_talk_file(source: str, path: Path, encoding: str) -> bool:
         return False
 
     first = next((line.lstrip()[:1] for line in begin if line.strip()), "")
-    return first not in ("{", '"') and is_talk_text(begin)
+    return first not in ("{", '"') and are_lines_transcripts(begin)
 
 
 def _read_talks(source: str, text: str) -> Iterator[LogRow | BadRow]:
@@ -551,7 +556,7 @@ def _read_lines_with_ends(
             if whole:
                 lines = iter(partial(text.readline, READ_CHUNK_SIZE), "")
             else:
-                lines = iterate_lines(text, longest)
+                lines = iterate_lines_within_row_limit(text, longest)
 
             for number, line in enumerate(lines, start=1):
                 if not line.isascii():
@@ -619,7 +624,7 @@ UNPACKING_ERRORS = (
     gzip.BadGzipFile,
     EOFError,
 )
-STREAM_ENDINGS = (".gz", ".zst", ".zstd", ".bz2", ".xz")
+COMPRESSED_FILE_ENDINGS = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 ZIP_METHOD_ZSTANDARD = 93
 _READABLE_MEMBER_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".txt")
 _ZIP_LOCAL_HEADER = struct.Struct("<26xHH")
@@ -679,7 +684,7 @@ def _unpack_stream(
     folder: Path,
     begin: bytes,
 ) -> Path:
-    inner = folder / (path.stem if path.suffix in STREAM_ENDINGS else path.name)
+    inner = folder / (path.stem if path.suffix in COMPRESSED_FILE_ENDINGS else path.name)
     with path.open("rb") as raw:
         _write_pieces(source, _iterate_unpacked_pieces(source, raw, begin), inner)
     return inner
@@ -699,7 +704,7 @@ def _iterate_unpacked_pieces(source: str, raw: IO[bytes], begin: bytes) -> Itera
         return
 
     with gzip.open(raw) as packed:
-        yield from _iterate_pieces(packed)
+        yield from _iterate_byte_chunks(packed)
 
 
 def _iterate_decompressed_pieces(
@@ -735,7 +740,7 @@ def _iterate_decompressed_pieces(
         )
 
 
-def _iterate_pieces(packed: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
+def _iterate_byte_chunks(packed: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
     while piece := packed.read(1 << 20):
         yield piece
 
@@ -775,7 +780,7 @@ def copy_unpacked_file(
     inner: Path,
 ) -> None:
     """Write the data to a file of its own, up to the size limit; raise `BadInput` where no row can come of it."""
-    _write_pieces(source, _iterate_pieces(packed), inner)
+    _write_pieces(source, _iterate_byte_chunks(packed), inner)
 
 
 def _write_pieces(source: str, pieces: Iterable[bytes], inner: Path) -> None:
@@ -878,7 +883,7 @@ def _choose_members(source: str, names: Collection[str]) -> list[str]:
         if name.lower().endswith(_READABLE_MEMBER_ENDINGS) and not is_of_system:
             readable.append(name)
 
-    chosen = samples or _drop_companions(readable)
+    chosen = samples or _drop_non_log_files_of_exports(readable)
     if not chosen:
         raise BadInput(
             "a packed file with no table and no JSON in it",
@@ -917,7 +922,7 @@ def _iterate_member_pieces(
     if info.compress_type != ZIP_METHOD_ZSTANDARD:
         try:
             with archive.open(info) as packed:
-                yield from _iterate_pieces(packed)
+                yield from _iterate_byte_chunks(packed)
         except (NotImplementedError, RuntimeError) as error:
             raise BadInput(
                 f"can't be unpacked: {error}",

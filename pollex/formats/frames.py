@@ -8,7 +8,7 @@ from pollex.errors import WrongUse
 ACCEPTED_INPUTS_HINT = (
     "give paths, conversations, a list of dicts, or a pandas, polars or Arrow table"
 )
-STATE_FACT_NAMES = ("metadata", "created_at", "tasks")
+LANGGRAPH_STATE_METADATA_FIELDS = ("metadata", "created_at", "tasks")
 """Fields of a LangGraph state beside its values."""
 
 
@@ -23,7 +23,7 @@ class DataTable(Protocol):
 RowSource = Iterable[Mapping[str, object]] | DataTable
 
 
-def iterate_rows(log: RowSource) -> Iterator[dict[str, object]]:
+def iterate_plain_rows_of_table(log: RowSource) -> Iterator[dict[str, object]]:
     """Yield rows with plain Python values; missing values of tables are None.
 
     Raises:
@@ -36,7 +36,9 @@ def iterate_rows(log: RowSource) -> Iterator[dict[str, object]]:
         yield from read()
     elif isinstance(log, DataTable) and hasattr(log, "to_dict"):
         for record in log.to_dict("records"):
-            yield {str(name): convert_to_plain(value) for name, value in record.items()}
+            yield {
+                str(name): convert_to_plain_python_value(value) for name, value in record.items()
+            }
     elif isinstance(log, Mapping) and log.keys() & {"messages", "values"}:
         yield convert_messages_to_dicts(log)
     elif isinstance(log, Iterable) and not isinstance(log, str | Mapping):
@@ -56,7 +58,7 @@ def iterate_rows(log: RowSource) -> Iterator[dict[str, object]]:
         raise WrongUse(f"not a log, but {type(log).__name__}", hint=ACCEPTED_INPUTS_HINT)
 
 
-def convert_to_plain(value: object) -> object:
+def convert_to_plain_python_value(value: object) -> object:
     """Convert a table's value to plain Python: arrays to lists, NaN and NaT to None."""
     if hasattr(value, "tolist"):
         value = value.tolist()
@@ -75,7 +77,7 @@ def convert_messages_to_dicts(log: Any) -> Any:
     # a snapshot of a LangGraph state, whose thread stands in its config
     if not isinstance(log, Mapping) and isinstance(getattr(log, "values", None), Mapping):
         configurable = (getattr(log, "config", None) or {}).get("configurable") or {}
-        facts = {name: getattr(log, name, None) for name in STATE_FACT_NAMES}
+        facts = {name: getattr(log, name, None) for name in LANGGRAPH_STATE_METADATA_FIELDS}
         log = {
             "thread_id": configurable.get("thread_id"),
             "values": log.values,

@@ -4,19 +4,21 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
-GateVerdict = tuple[str, str, str]
+GateConditionVerdict = tuple[str, str, str]
 """Condition; `passed`, `undecided` or `failed`; message."""
 
-MAX_ANNOTATIONS = 9
+MAX_GITHUB_ANNOTATIONS_PER_STEP = 9
 """Annotations that are printed: GitHub keeps ten of a step."""
 
 XML_FORBIDDEN_PATTERN = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 can't hold."""
 
 
-def make_junit_report(verdicts: Sequence[GateVerdict], *, strict: bool = False) -> bytes:
+def make_junit_report_of_gate(
+    verdicts: Sequence[GateConditionVerdict], *, strict: bool = False
+) -> bytes:
     """Return a suite with a test a condition; an undecided one fails where that is asked for."""
-    failures = sum(fails_gate(status, strict=strict) for _, status, _ in verdicts)
+    failures = sum(does_status_fail_gate(status, strict=strict) for _, status, _ in verdicts)
     skipped = sum(status == "undecided" and not strict for _, status, _ in verdicts)
     about = {
         "tests": len(verdicts),
@@ -40,7 +42,7 @@ def make_junit_report(verdicts: Sequence[GateVerdict], *, strict: bool = False) 
             name=f"{number}. {_remove_controls(condition)}",
         )
         if status != "passed":
-            kind = "failure" if fails_gate(status, strict=strict) else "skipped"
+            kind = "failure" if does_status_fail_gate(status, strict=strict) else "skipped"
             ElementTree.SubElement(
                 case, kind, message=_remove_controls(message)
             ).text = _remove_controls(message)
@@ -53,13 +55,13 @@ def make_junit_report(verdicts: Sequence[GateVerdict], *, strict: bool = False) 
     return xml
 
 
-def fails_gate(status: str, *, strict: bool) -> bool:
+def does_status_fail_gate(status: str, *, strict: bool) -> bool:
     """Tell whether a condition of this status fails the gate."""
     return status == "failed" or (strict and status == "undecided")
 
 
-def iterate_workflow_commands(
-    verdicts: Sequence[GateVerdict], *, strict: bool = False
+def iterate_github_workflow_commands(
+    verdicts: Sequence[GateConditionVerdict], *, strict: bool = False
 ) -> Iterator[str]:
     """Yield GitHub's workflow commands: errors, then warnings; nothing for what passed."""
     verdicts_unmet = []
@@ -68,17 +70,17 @@ def iterate_workflow_commands(
             verdicts_unmet.append(verdict)
     unmet = sorted(
         verdicts_unmet,
-        key=lambda verdict: not fails_gate(verdict[1], strict=strict),
+        key=lambda verdict: not does_status_fail_gate(verdict[1], strict=strict),
     )
-    for condition, status, message in unmet[:MAX_ANNOTATIONS]:
-        kind = "error" if fails_gate(status, strict=strict) else "warning"
+    for condition, status, message in unmet[:MAX_GITHUB_ANNOTATIONS_PER_STEP]:
+        kind = "error" if does_status_fail_gate(status, strict=strict) else "warning"
         yield f"::{kind} title={_escape_command_property(condition)}::{_escape_command_data(message)}"
 
-    if len(unmet) > MAX_ANNOTATIONS:
-        yield f"::warning title=pollex check::and {len(unmet) - MAX_ANNOTATIONS} more"
+    if len(unmet) > MAX_GITHUB_ANNOTATIONS_PER_STEP:
+        yield f"::warning title=pollex check::and {len(unmet) - MAX_GITHUB_ANNOTATIONS_PER_STEP} more"
 
 
-def format_verdict_table(verdicts: Sequence[GateVerdict]) -> str:
+def format_verdict_table(verdicts: Sequence[GateConditionVerdict]) -> str:
     """Return a Markdown table of all verdicts for the summary of a step."""
     rows = []
     for condition, status, message in verdicts:

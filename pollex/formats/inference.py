@@ -19,8 +19,8 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, PollexError
 from pollex.formats.columns import Column, ListOfTurns, find_lists_of_turns, list_columns
 from pollex.formats.comments import may_hold_comments
-from pollex.formats.conservation import OUTCOME_LEFT_OUT
-from pollex.formats.feedback import COMMENT_FIELD_NAMES, is_called_feedback
+from pollex.formats.conservation import ROW_OUTCOME_LEFT_OUT_BY_USER
+from pollex.formats.feedback import COMMENT_FIELD_NAMES, is_field_named_like_feedback
 from pollex.formats.fields import (
     CONVERSATION_ID_NAMES,
     LABEL_FIELD_NAMES,
@@ -29,9 +29,9 @@ from pollex.formats.fields import (
 )
 from pollex.formats.label_columns import (
     NON_LABEL_NAME_WORDS,
-    are_plain_thumbs,
+    are_values_plain_thumbs,
     estimate_label_likelihood,
-    infer_column_sides,
+    infer_thumb_sides_of_column_values,
     is_about_user_turns,
     is_ambiguous_label_column,
     rank_label_columns,
@@ -49,7 +49,7 @@ from pollex.formats.mapping import (
     ANY_OTHER_ROLE,
     NO_TURN_ROLE,
     WHOLE_FILE_COLUMN,
-    find_root_ids,
+    find_first_row_id_of_conversations,
     format_role_word,
 )
 from pollex.formats.names import (
@@ -58,11 +58,11 @@ from pollex.formats.names import (
     remove_accents,
     split_name_words,
 )
-from pollex.formats.opposites import find_opposite_columns
-from pollex.formats.paths import parse_if_json, split_path
+from pollex.formats.opposites import find_opposite_thumb_columns
+from pollex.formats.paths import parse_value_if_json_text, split_path
 from pollex.text import JsonDict, JsonObject
 
-MAX_CANDIDATES = 48
+MAX_LOG_READING_CANDIDATES = 48
 """Candidates that are read."""
 MAX_ROLES_LISTED = 12
 """Names of roles that a proposal lists."""
@@ -76,11 +76,11 @@ MAX_TURNS_OF_SINGLE_TALK = 60
 """Turns that the only conversation of a log has at most."""
 MAX_TURNS_OF_SAMPLED_FILE = 600
 """Turns that the only conversation of a sample of several files has at most."""
-MIN_READING_SCORE = 0.65
+MIN_SCORE_OF_ACCEPTED_READING = 0.65
 """The score from which a reading holds."""
-MAX_LEFT_OUT_SHARE = 0.7
+MAX_SHARE_OF_NON_TURN_ROWS = 0.7
 """The share of rows that are no turns in a log of what a tool did, too."""
-MAX_SHORT_VALUES = 5
+MAX_DISTINCT_VALUES_OF_NON_TEXT_COLUMN = 5
 """Different values of a column that is no text, since each of them is short."""
 MAX_SHORT_VALUE_CHARS = 25
 """Characters of the longest of these values."""
@@ -104,24 +104,26 @@ ROLE_BY_LETTER = {
     "s": "system",
 }
 """Sides of single letters in place of names: visitor, customer, user; agent, bot, operator."""
-REPLY_CHAIN_LIKELIHOOD = 0.5
+CONVERSATION_LIKELIHOOD_BY_REPLY_CHAIN = 0.5
 """The likelihood that conversations are told so; a column that names them goes before it."""
 MIN_GREETING_SHARE = 0.3
 """Share of the talks from which on words that open them are the assistant's greeting."""
-MIN_GREETED_TALKS = 3
+MIN_TALKS_OPENED_BY_GREETING = 3
 MIN_GREETING_WORDS = 3
-GUESSED_ROLES_PENALTY = 0.1
+SCORE_PENALTY_FOR_GUESSED_ROLES = 0.1
 """How much less a reading is likely whose names of roles say nothing of either side."""
 MIN_ASSISTANT_PRESENCE = 0.8
 """Share of conversations that one who answers all users is in."""
-PERSON_WORDS = frozenset("name email mail person people phone nome nom nombre naam namn".split())  # noqa: SIM905
+COLUMN_NAME_WORDS_FOR_PEOPLE = frozenset(
+    "name email mail person people phone nome nom nombre naam namn".split()
+)  # noqa: SIM905
 NON_TURN_ROLE_WORDS = frozenset(
     "event trace typing status queue-operation summary info log notification endofconversation".split()  # noqa: SIM905
 )
 """Names in place of roles by rows that are no turns."""
 
-SampleRows = Sequence[JsonObject]
-SampleReader = Callable[[SampleRows, ReadOptions], Logs]
+SampledRows = Sequence[JsonObject]
+RowSampleReader = Callable[[SampledRows, ReadOptions], Logs]
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ class Reading:
     @property
     def holds(self) -> bool:
         """Whether it may be proposed."""
-        return not self.faults and self.score >= MIN_READING_SCORE
+        return not self.faults and self.score >= MIN_SCORE_OF_ACCEPTED_READING
 
     @property
     def first_talks(self) -> tuple[Conversation, ...]:
@@ -188,16 +190,20 @@ class Reading:
         return tuple(islice(self.logs, 3))
 
 
-def rank_readings(rows: SampleRows, options: ReadOptions, read: SampleReader) -> list[Reading]:
+def rank_ways_to_read_rows(
+    rows: SampledRows, options: ReadOptions, read: RowSampleReader
+) -> list[Reading]:
     """Return how rows can be read, the best first; those that can't be read at all are left out."""
     ranked = []
-    for candidate in islice(iterate_candidates(rows, options), MAX_CANDIDATES):
+    for candidate in islice(
+        iterate_log_reading_candidates(rows, options), MAX_LOG_READING_CANDIDATES
+    ):
         try:
             logs = read(rows, candidate.options(options))
         except PollexError:
             continue
 
-        ranked.append(score_reading(candidate, logs, len(rows)))
+        ranked.append(score_reading_as_conversations(candidate, logs, len(rows)))
 
     # readings without faults first; names of columns decide between scores that are close
     return sorted(
@@ -207,7 +213,7 @@ def rank_readings(rows: SampleRows, options: ReadOptions, read: SampleReader) ->
     )
 
 
-def score_reading(
+def score_reading_as_conversations(
     candidate: ReadingCandidate,
     logs: Logs,
     rows: int,
@@ -303,10 +309,10 @@ def _measure_talks(spoken: Sequence[Sequence[Turn]], all_talks: int) -> TalkMeas
     return TalkMeasures(
         two_sided=two_sided_talks / all_talks,
         alternating=alternating / len(pairs) if pairs else 0.0,
-        begun=_measure_begun_share(spoken),
+        begun=_measure_share_of_talks_begun_plausibly(spoken),
         filled=sum(bool(turn.content.strip() or turn.calls) for turn in turns) / len(turns),
         texts=len(texts),
-        sentences=sum(looks_spoken(text) for text in texts) / max(len(texts), 1),
+        sentences=sum(looks_like_spoken_text(text) for text in texts) / max(len(texts), 1),
         several_words=several_words / max(len(texts), 1),
         distinct=len(set(texts)) / max(len(texts), 1),
         repeating_roles=tuple(
@@ -351,20 +357,22 @@ def _iterate_log_faults(
 
     if len(talks) == 1 and len(talks[0]) > longest:
         yield "all rows are one conversation"
-    if _measure_left_out_share(logs) > MAX_LEFT_OUT_SHARE:
+    if _measure_left_out_share(logs) > MAX_SHARE_OF_NON_TURN_ROWS:
         yield "most rows are no turns"
     if len(logs.bad_rows) > 0.02 * rows:
         yield "rows can't be read"
 
 
-def _measure_begun_share(talks: Sequence[Sequence[Turn]]) -> float:
+def _measure_share_of_talks_begun_plausibly(talks: Sequence[Sequence[Turn]]) -> float:
     """Return the share of talks that a user begins, or the assistant with words that open many of them."""
     openings = Counter(talk[0].content.strip() for talk in talks)
     begun = 0
     for talk in talks:
         times = openings[talk[0].content.strip()]
         several_words = len(talk[0].content.split()) >= MIN_GREETING_WORDS
-        greets = several_words and times >= max(MIN_GREETED_TALKS, MIN_GREETING_SHARE * len(talks))
+        greets = several_words and times >= max(
+            MIN_TALKS_OPENED_BY_GREETING, MIN_GREETING_SHARE * len(talks)
+        )
         begun += greets != (talk[0].role == "user")
 
     return begun / len(talks)
@@ -397,10 +405,10 @@ def _measure_left_out_share(logs: Logs) -> float:
     became = Counter[str]()
     for rows in logs.account.rows.values():
         became.update(rows)
-    return became[OUTCOME_LEFT_OUT] / max(became.total(), 1)
+    return became[ROW_OUTCOME_LEFT_OUT_BY_USER] / max(became.total(), 1)
 
 
-def looks_spoken(text: str) -> bool:
+def looks_like_spoken_text(text: str) -> bool:
     """Return whether a text may be what somebody said: words with spaces, no JSON, no date, no key."""
     start = text.strip()[:200]
     if not start or start[0] in "{[" or re.fullmatch(r"[\d\s:./TZ+-]+(?:UTC|[AP]M)?", start):
@@ -415,7 +423,9 @@ def looks_spoken(text: str) -> bool:
     )
 
 
-def iterate_candidates(rows: SampleRows, options: ReadOptions) -> Iterator[ReadingCandidate]:
+def iterate_log_reading_candidates(
+    rows: SampledRows, options: ReadOptions
+) -> Iterator[ReadingCandidate]:
     """Yield ways to read rows, the likeliest first."""
     columns = list_columns(rows)
     named_columns = dict(options.columns)
@@ -437,7 +447,7 @@ def iterate_candidates(rows: SampleRows, options: ReadOptions) -> Iterator[Readi
 
 
 def _list_columns_of_rows_with_words(
-    rows: SampleRows, columns: Sequence[Column]
+    rows: SampledRows, columns: Sequence[Column]
 ) -> Sequence[Column]:
     """Return the columns of the rows in which something is said: events and other tables may stand between them."""
     # the likeliest words, rather those of a column that many rows have filled
@@ -489,11 +499,11 @@ def _iterate_turn_table_candidates(
             options,
             _measure_presence_in_talks(role, id_),
             presence=role.sparse,
-            answering=_find_answering_names(role, id_, text),
+            answering=_find_names_speaking_after_user(role, id_, text),
         )
         likelihood = (owners.likelihoods[id_] + roles[role] + texts[text]) / 10
         for role_pairs in role_guesses:
-            penalty = GUESSED_ROLES_PENALTY * _are_roles_guessed(role_pairs)
+            penalty = SCORE_PENALTY_FOR_GUESSED_ROLES * _are_roles_guessed(role_pairs)
             yield _add_label_and_comment(
                 all_columns,
                 parts,
@@ -550,7 +560,7 @@ def _find_conversation_columns(
     )
     # rows may name what they answer
     replies = _find_reply_columns(columns)
-    likelihoods |= dict.fromkeys(replies, REPLY_CHAIN_LIKELIHOOD)
+    likelihoods |= dict.fromkeys(replies, CONVERSATION_LIKELIHOOD_BY_REPLY_CHAIN)
     # each file may be one, where nothing better is found
     if columns:
         likelihoods[Column(WHOLE_FILE_COLUMN, [None] * len(columns[0].values))] = -1.0
@@ -578,7 +588,7 @@ def _are_roles_guessed(named: Sequence[tuple[str, str]]) -> bool:
     return bool(names) and not any(map(find_role_by_name, names))
 
 
-def _find_answering_names(role: Column, owner: Column, text: Column) -> frozenset[str]:
+def _find_names_speaking_after_user(role: Column, owner: Column, text: Column) -> frozenset[str]:
     """Return the names that speak next after a user, most times with words of their own."""
     after_user = Counter[str]()
     turns = Counter[str]()
@@ -616,7 +626,7 @@ def _find_reply_columns(columns: Sequence[Column]) -> dict[Column, dict[str, str
             rows = []
             for above, id_ in zip(parent.values, own.values, strict=True):
                 rows.append({"parent": above, "id": id_})
-            column = Column(own.path, find_root_ids(rows, "parent", "id"))
+            column = Column(own.path, find_first_row_id_of_conversations(rows, "parent", "id"))
             if estimate_conversation_id_likelihood(column):
                 replies[column] = {"parent": parent.path, "id": own.path}
             break
@@ -809,7 +819,7 @@ def _find_side_of_path(path: str) -> str | None:
 
 
 def _iterate_list_candidates(
-    rows: SampleRows,
+    rows: SampledRows,
     columns: Sequence[Column],
     named_columns: Mapping[str, str],
     options: ReadOptions,
@@ -856,11 +866,11 @@ def _iterate_list_candidates(
                     options,
                     met,
                     presence=role.sparse,
-                    answering=_find_answering_names(role, listed.owner, text),
+                    answering=_find_names_speaking_after_user(role, listed.owner, text),
                 )
                 for named in names:
                     prior = (speaks + says + listed.likelihood) / 10 + 0.05
-                    prior -= GUESSED_ROLES_PENALTY * _are_roles_guessed(named)
+                    prior -= SCORE_PENALTY_FOR_GUESSED_ROLES * _are_roles_guessed(named)
                     yield _add_label_and_comment(
                         columns,
                         parts,
@@ -988,13 +998,13 @@ def estimate_text_likelihood(column: Column) -> float:
         return 0.0  # names of who speaks
     if (
         len(texts) >= 10
-        and len(few) <= MAX_SHORT_VALUES
+        and len(few) <= MAX_DISTINCT_VALUES_OF_NON_TEXT_COLUMN
         and max(map(len, few)) <= MAX_SHORT_VALUE_CHARS
     ):
         return 0.0  # values of a label, or of what else has few
 
     # what people say has several words, and seldom comes again
-    spoken = sum(map(looks_spoken, texts)) / len(texts)
+    spoken = sum(map(looks_like_spoken_text, texts)) / len(texts)
     several = sum(" " in text.strip() for text in texts) / len(texts)
     different = len(set(texts)) / len(texts)
     if several >= 0.2 or spoken >= 0.8:
@@ -1010,7 +1020,9 @@ def estimate_role_likelihood(column: Column) -> float:
     if not filled or len(names) > MAX_SPEAKER_NAMES or max(map(len, names)) > 60:
         return 0.0
     # columns whose name says that they are something else
-    if NON_LABEL_NAME_WORDS & {*split_name_words(column.path)} or is_called_feedback(column.path):
+    if NON_LABEL_NAME_WORDS & {*split_name_words(column.path)} or is_field_named_like_feedback(
+        column.path
+    ):
         return 0.0  # what a machine says of a turn, or a person
     if CHOSEN_FIELD_NAMES.intersection(split_path(column.path)[-1:]):
         return 0.0  # which answer of several somebody chose
@@ -1091,7 +1103,10 @@ def estimate_conversation_id_likelihood(column: Column) -> float:
 def is_named_after_people(path: str) -> bool:
     """Return whether a name says that a column names people, and no conversations."""
     words = split_name_words(path)
-    return any(word in PERSON_WORDS or ROLE_BY_SPEAKER_WORD.get(word) == "user" for word in words)
+    return any(
+        word in COLUMN_NAME_WORDS_FOR_PEOPLE or ROLE_BY_SPEAKER_WORD.get(word) == "user"
+        for word in words
+    )
 
 
 def estimate_time_likelihood(column: Column) -> float:
@@ -1194,7 +1209,7 @@ def _iterate_role_guesses(
         yield options.roles
         return
 
-    sides = _settle_further_roles(role_of_name)
+    sides = _add_roles_of_other_spellings(role_of_name)
     open_names = [name for name, side in sides.items() if side is None]
     missing = [side for side in ("user", "assistant") if side not in sides.values()]
     # empty cells are the other side where the column is filled for one side alone
@@ -1253,7 +1268,7 @@ def _find_known_roles(names: Iterable[str], options: ReadOptions) -> dict[str, s
     return role_of_name
 
 
-def _settle_further_roles(role_of_name: Mapping[str, str | None]) -> dict[str, str | None]:
+def _add_roles_of_other_spellings(role_of_name: Mapping[str, str | None]) -> dict[str, str | None]:
     """Return roles with those that spellings of other languages, kinds of events and letters tell."""
     sides: dict[str, str | None] = {}
     for name, role in role_of_name.items():
@@ -1473,7 +1488,7 @@ def _add_label_and_comment(
     for column in columns:
         if "[]" not in column.path:
             examples[column.path] = column.example
-    if find_opposite_columns(examples):
+    if find_opposite_thumb_columns(examples):
         return candidate
 
     # the likeliest of the columns that are nothing else
@@ -1522,7 +1537,7 @@ def _add_label_meaning(
 
 def _add_label(candidate: ReadingCandidate, column: Column) -> ReadingCandidate:
     """Return a candidate with a column as its label, and what its values mean."""
-    labels = infer_column_sides(column)
+    labels = infer_thumb_sides_of_column_values(column)
     top_level = column.path in (*LABEL_FIELD_NAMES, *RATING_FIELD_NAMES)
     if labels is None:
         return candidate
@@ -1557,7 +1572,9 @@ def _add_comment(candidate: ReadingCandidate, columns: Sequence[Column]) -> Read
     return candidate
 
 
-def find_plain_label_candidate(rows: SampleRows, offered: Sequence[str]) -> ReadingCandidate | None:
+def find_plain_label_candidate(
+    rows: SampledRows, offered: Sequence[str]
+) -> ReadingCandidate | None:
     """Return the one column that is plainly a thumb by its name and its values; None if none is, or several are.
 
     Args:
@@ -1567,7 +1584,7 @@ def find_plain_label_candidate(rows: SampleRows, offered: Sequence[str]) -> Read
     for column in list_columns(rows):
         if (
             column.path in offered
-            and are_plain_thumbs(column.words)
+            and are_values_plain_thumbs(column.words)
             and NON_LABEL_NAME_WORDS.isdisjoint(split_name_words(column.path))
         ):
             plain.append(column)
@@ -1585,7 +1602,7 @@ def find_plain_label_candidate(rows: SampleRows, offered: Sequence[str]) -> Read
 
 
 def iterate_speaker_guesses(
-    rows: SampleRows, options: ReadOptions
+    rows: SampledRows, options: ReadOptions
 ) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield whose turns the names of roles may be in rows of a known shape."""
     values = list[object]()
@@ -1641,7 +1658,7 @@ def _iterate_role_lists(row: JsonObject, options: ReadOptions) -> Iterator[list[
         if isinstance(value, str) and is_transcript(value):
             listed = parse_transcript(value)
         else:
-            listed = parse_if_json(value)
+            listed = parse_value_if_json_text(value)
 
         if (
             isinstance(listed, list)
@@ -1662,7 +1679,7 @@ def _iterate_role_lists(row: JsonObject, options: ReadOptions) -> Iterator[list[
 
 
 def iterate_labeled_candidates(
-    rows: SampleRows,
+    rows: SampledRows,
     candidate: ReadingCandidate,
     options: ReadOptions,
 ) -> Iterator[ReadingCandidate]:
@@ -1673,5 +1690,5 @@ def iterate_labeled_candidates(
     used_names = {*candidate.columns.values(), *ROLE_FIELD_NAMES}
     free = [column for column in list_columns(rows) if column.path not in used_names]
     for column, _ in islice(rank_label_columns(free), 1):
-        sides = infer_column_sides(column) or {}
+        sides = infer_thumb_sides_of_column_values(column) or {}
         yield replace(candidate, labels={"label_field": column.path, **sides})

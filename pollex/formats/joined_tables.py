@@ -11,7 +11,11 @@ from pathlib import Path
 from pollex.conversations.logs import BadRow
 from pollex.errors import PollexError
 from pollex.formats.columns import Column, find_lists_of_turns, list_columns
-from pollex.formats.conservation import OUTCOME_BESIDE, OUTCOME_LABELS, OUTCOME_LEFT_OUT
+from pollex.formats.conservation import (
+    ROW_OUTCOME_ABOUT_CONVERSATIONS,
+    ROW_OUTCOME_LABELS,
+    ROW_OUTCOME_LEFT_OUT_BY_USER,
+)
 from pollex.formats.fields import JUDGE_FIELD_NAMES
 from pollex.formats.files import may_hold_several_tables
 from pollex.formats.inference import (
@@ -41,10 +45,10 @@ from pollex.formats.paths import find_value_at_path
 from pollex.formats.tally import SkippedRow
 from pollex.text import JsonDict, JsonObject, escape_controls, format_count
 
-FileRows = Iterable[LogRow | BadRow]
-OpenSources = Callable[[], Iterable[FileRows]]
+RowsOfFile = Iterable[LogRow | BadRow]
+OpenRowsOfEachFile = Callable[[], Iterable[RowsOfFile]]
 
-SAMPLE_ROWS = 100
+SAMPLE_ROWS_PER_TABLE = 100
 """Rows of a table by which it is told what it is."""
 MAX_JOINED_ROWS = 300_000
 """Rows of a table beside the log, which is held in memory."""
@@ -56,14 +60,14 @@ MIN_KEY_VALUES = 5
 """Different values that a key has at least, unless each row has its own."""
 MIN_KEY_OVERLAP = 0.5
 """Share of the values of a key that the other table has, too."""
-JOINED_KEY_PENALTY = 0.25
+PENALTY_FOR_KEY_OF_JOINED_TABLE = 0.25
 """How much less a key counts that another table brought to the log."""
 MAX_TABLES = 60
-FILE_NAME_COLUMN = "*"
+FILE_NAME_AS_KEY_COLUMN = "*"
 """Stands for the file's name where each file is a conversation."""
-TALKS_RANK = 2
+RANK_OF_TABLE_WITH_CONVERSATIONS = 2
 """The rank of a table that has whole conversations in a cell."""
-TURNS_RANK = 1
+RANK_OF_TABLE_WITH_TURNS = 1
 """The rank of a table that has texts."""
 _KEY_NAME_WORDS = frozenset("id ids ref key nr no num number uuid file name hash".split())  # noqa: SIM905
 _FILE_ENDING_PATTERN = re.compile(
@@ -91,7 +95,7 @@ class SourceTable:
 
     @property
     def columns(self) -> list[Column]:
-        return list_columns(self.rows[:SAMPLE_ROWS])
+        return list_columns(self.rows[:SAMPLE_ROWS_PER_TABLE])
 
     @property
     def name(self) -> str:
@@ -110,16 +114,16 @@ class SourceTable:
     def rank(self) -> int:
         """How much of a talk it holds: `TALKS`, `TURNS`, or nothing."""
         columns = self.columns
-        if find_lists_of_turns(self.rows[:SAMPLE_ROWS]):
-            return TALKS_RANK
+        if find_lists_of_turns(self.rows[:SAMPLE_ROWS_PER_TABLE]):
+            return RANK_OF_TABLE_WITH_CONVERSATIONS
         if any(
             sum(map(is_transcript, column.texts)) > 0.5 * len(column.texts)
             for column in columns
             if column.texts
         ):
-            return TALKS_RANK
+            return RANK_OF_TABLE_WITH_CONVERSATIONS
         if any(estimate_text_likelihood(column) > 0.2 for column in columns):
-            return TURNS_RANK
+            return RANK_OF_TABLE_WITH_TURNS
         return 0
 
     @property
@@ -179,14 +183,14 @@ class LogJoins:
     log_keys: Mapping[str, frozenset[str]]
     idle: Sequence[SourceTable] = ()
 
-    def rows(self, rows: FileRows) -> Iterator[LogRow | BadRow | SkippedRow]:
+    def rows(self, rows: RowsOfFile) -> Iterator[LogRow | BadRow | SkippedRow]:
         """Yield the log's rows with what the other tables say of them; those tables' rows as what they are."""
         for row in rows:
             if isinstance(row, LogRow) and row.source in self.log:
                 yield replace(row, fields=self.widened(row))
                 continue
             if any(row.source in table.sources for table in self.idle):
-                yield SkippedRow(row.source, row.line, OUTCOME_LEFT_OUT)
+                yield SkippedRow(row.source, row.line, ROW_OUTCOME_LEFT_OUT_BY_USER)
                 continue
             beside = next(
                 (join for join in self.joins if row.source in join.table.sources),
@@ -195,12 +199,12 @@ class LogJoins:
             if beside is None or isinstance(row, BadRow):
                 yield row
                 continue
-            key = normalize_key(find_value_at_path(row.fields, beside.key.own))
+            key = normalize_key_value(find_value_at_path(row.fields, beside.key.own))
             there = key in self.log_keys[beside.key.of_log]
             yield SkippedRow(
                 row.source,
                 row.line,
-                beside.outcome if there else OUTCOME_LEFT_OUT,
+                beside.outcome if there else ROW_OUTCOME_LEFT_OUT_BY_USER,
             )
 
     def widened(self, row: LogRow) -> JsonDict:
@@ -209,14 +213,14 @@ class LogJoins:
         # in the order in which they were found: a join may bring the key of the next
         for join in self.joins:
             place = join.key.of_log
-            if place == FILE_NAME_COLUMN:
+            if place == FILE_NAME_AS_KEY_COLUMN:
                 value = row.source
             else:
                 value = find_value_at_path(fields, place)
 
             # all rows have the same columns, as those of one table have
             fields |= dict.fromkeys(join.names.values()) | dict(
-                join.by_key.get(normalize_key(value), {})
+                join.by_key.get(normalize_key_value(value), {})
             )
 
         return fields
@@ -240,8 +244,10 @@ class LogJoins:
             log_keys = self.log_keys[join.key.of_log]
             orphans = 0
             for row in join.table.rows:
-                orphans += normalize_key(find_value_at_path(row, join.key.own)) not in log_keys
-            if join.key.of_log == FILE_NAME_COLUMN:
+                orphans += (
+                    normalize_key_value(find_value_at_path(row, join.key.own)) not in log_keys
+                )
+            if join.key.of_log == FILE_NAME_AS_KEY_COLUMN:
                 of_log = "the file's name"
             else:
                 of_log = repr(join.key.of_log)
@@ -254,7 +260,7 @@ class LogJoins:
             )
 
 
-def normalize_key(value: object) -> str:
+def normalize_key_value(value: object) -> str:
     """Return a value as keys are compared: text, a file's name without its folder and ending; empty for nothing."""
     if value is None or isinstance(value, bool | list | dict):
         return ""
@@ -264,7 +270,7 @@ def normalize_key(value: object) -> str:
     return _FILE_ENDING_PATTERN.sub("", str(value).strip().rpartition("/")[2])
 
 
-def find_joins(files: Sequence[str], opened: OpenSources) -> LogJoins | None:
+def find_table_joins_of_log(files: Sequence[str], opened: OpenRowsOfEachFile) -> LogJoins | None:
     """Return how the tables of some files are joined; None where one alone has rows, or nothing joins them."""
     try:
         tables = _sample_tables(files, opened())
@@ -278,7 +284,7 @@ def find_joins(files: Sequence[str], opened: OpenSources) -> LogJoins | None:
     # the keys that the log has: its columns, and its files where it has several
     keys = dict(log.keys)
     if len(log.sources) > 1:
-        keys[FILE_NAME_COLUMN] = {normalize_key(source) for source in log.sources}
+        keys[FILE_NAME_AS_KEY_COLUMN] = {normalize_key_value(source) for source in log.sources}
 
     owners = dict.fromkeys(keys, log)
     joins: list[TableJoin] = []
@@ -302,7 +308,7 @@ def find_joins(files: Sequence[str], opened: OpenSources) -> LogJoins | None:
     return LogJoins(frozenset(log.sources), joins, log_keys, idle)
 
 
-def _sample_tables(files: Sequence[str], sources: Iterable[FileRows]) -> list[SourceTable]:
+def _sample_tables(files: Sequence[str], sources: Iterable[RowsOfFile]) -> list[SourceTable]:
     """Return the tables of some files with their first rows, those of the same columns as one."""
     gathered: list[SourceTable] = []
     of_source: dict[str, SourceTable] = {}
@@ -311,7 +317,7 @@ def _sample_tables(files: Sequence[str], sources: Iterable[FileRows]) -> list[So
         if may_hold_several_tables([file]):
             looked_at = rows
         else:
-            looked_at = islice(rows, SAMPLE_ROWS)
+            looked_at = islice(rows, SAMPLE_ROWS_PER_TABLE)
 
         for row in looked_at:
             if not isinstance(row, LogRow):
@@ -328,7 +334,7 @@ def _sample_tables(files: Sequence[str], sources: Iterable[FileRows]) -> list[So
                 of_source[row.source] = table
                 table.sources.append(row.source)
 
-            if len(table.rows) < SAMPLE_ROWS:
+            if len(table.rows) < SAMPLE_ROWS_PER_TABLE:
                 table.rows.append(row.fields)
 
     return gathered
@@ -356,10 +362,12 @@ def _find_log_table(tables: Sequence[SourceTable], *, alone: bool) -> SourceTabl
     # exports of tools have readers of their own, and two logs aren't joined
     exports = []
     for table in others:
-        if _is_tool_export(table) and not (_are_votes(table) and _has_unknown_shape(log)):
+        if _is_table_of_known_export(table) and not (
+            _is_table_of_thumbs(table) and _has_unknown_shape(log)
+        ):
             exports.append(table)
 
-    if _is_tool_export(log) or (not alone and exports):
+    if _is_table_of_known_export(log) or (not alone and exports):
         return None
     if not log.rank or any(map(_is_log_table, others)):
         return None
@@ -369,7 +377,7 @@ def _find_log_table(tables: Sequence[SourceTable], *, alone: bool) -> SourceTabl
 def _read_all_rows(
     log: SourceTable,
     beside: Sequence[SourceTable],
-    sources: Iterable[FileRows],
+    sources: Iterable[RowsOfFile],
 ) -> bool:
     """Take all rows of the tables beside a log, and all keys of the log; return whether they could be held."""
     of_source = {}
@@ -395,7 +403,7 @@ def _read_all_rows(
         if row.source in log_sources:
             rows_of_log += 1
             for path in paths:
-                log.keys[path].add(normalize_key(find_value_at_path(row.fields, path)))
+                log.keys[path].add(normalize_key_value(find_value_at_path(row.fields, path)))
         elif (other := of_source.get(row.source)) is not None:
             other.rows.append(row.fields)
             if len(other.rows) > MAX_JOINED_ROWS:
@@ -415,13 +423,13 @@ def _read_all_rows(
     return True
 
 
-def _is_tool_export(table: SourceTable) -> bool:
+def _is_table_of_known_export(table: SourceTable) -> bool:
     # rows of a service of logs carry those of an export
     first_rows = (extract_carried_row(row) or row for row in islice(table.rows, 3))
     return any(find_export_format(row) is not None for row in first_rows)
 
 
-def _are_votes(table: SourceTable) -> bool:
+def _is_table_of_thumbs(table: SourceTable) -> bool:
     """Return whether a table has thumbs under usual names, which join a log of any shape."""
     return all(map(is_vote_row, islice(table.rows, 3)))
 
@@ -433,7 +441,9 @@ def _has_unknown_shape(log: SourceTable) -> bool:
 
 def _is_log_table(table: SourceTable) -> bool:
     """Return whether a table is a log itself, and nothing beside one."""
-    return table.rank == TALKS_RANK or (table.rank == TURNS_RANK and table.has_speakers)
+    return table.rank == RANK_OF_TABLE_WITH_CONVERSATIONS or (
+        table.rank == RANK_OF_TABLE_WITH_TURNS and table.has_speakers
+    )
 
 
 def _measure_longest_column(table: SourceTable) -> int:
@@ -456,7 +466,7 @@ def _collect_key_values(table: SourceTable) -> dict[str, set[str]]:
 
     gathered: dict[str, set[str]] = {}
     for path in paths:
-        values = {normalize_key(find_value_at_path(row, path)) for row in table.rows} - {""}
+        values = {normalize_key_value(find_value_at_path(row, path)) for row in table.rows} - {""}
         if len(values) >= min(MIN_KEY_VALUES, 0.5 * len(table.rows)):
             gathered[path] = values
 
@@ -522,7 +532,7 @@ def _find_join_key(
             if shared < 2 or share < MIN_KEY_OVERLAP or (counted and not alike):
                 continue
             # the log's own column goes before one that another table brought
-            brought = JOINED_KEY_PENALTY if owners.get(of_log) is not log else 0.0
+            brought = PENALTY_FOR_KEY_OF_JOINED_TABLE if owners.get(of_log) is not log else 0.0
             gathered.append(JoinKey(path, of_log, alike + share - brought, shared))
 
     return max(gathered, key=lambda key: key.score, default=None)
@@ -535,7 +545,7 @@ def _measure_name_likeness(
     other: SourceTable,
 ) -> float:
     """Return how much two names say that they name the same: `message_id`, and `id` of a table of messages."""
-    if of_log == FILE_NAME_COLUMN:
+    if of_log == FILE_NAME_AS_KEY_COLUMN:
         return 1.0
 
     words = _list_naming_words(path)
@@ -584,10 +594,12 @@ def _build_join(
 
     rows_of_key: dict[str, list[JsonObject]] = {}
     for row in table.rows:
-        rows_of_key.setdefault(normalize_key(find_value_at_path(row, key.own)), []).append(row)
+        rows_of_key.setdefault(normalize_key_value(find_value_at_path(row, key.own)), []).append(
+            row
+        )
 
     several = any(len(rows) > 1 for rows in rows_of_key.values())
-    top_level = dict.fromkeys(name for row in table.rows[:SAMPLE_ROWS] for name in row)
+    top_level = dict.fromkeys(name for row in table.rows[:SAMPLE_ROWS_PER_TABLE] for name in row)
     # the names that its columns get in the log's rows
     stem = Path(table.name).stem
     # several rows of a key make lists, which can't be the log's judge
@@ -621,7 +633,7 @@ def _build_join(
         names,
         by_key,
         labels,
-        OUTCOME_LABELS if labels or has_label else OUTCOME_BESIDE,
+        ROW_OUTCOME_LABELS if labels or has_label else ROW_OUTCOME_ABOUT_CONVERSATIONS,
     )
 
 

@@ -24,8 +24,8 @@ from pollex.formats.log_shapes.unfolded import extract_carried_row
 from pollex.formats.names import is_named_as_part
 from pollex.text import JsonDict, JsonObject, parse_json
 
-MIN_EXPANDED_SIZE = 4_000_000
-MAX_ALIAS_FACTOR = 20
+MIN_YAML_SIZE_TO_LIMIT_ALIASES = 4_000_000
+MAX_YAML_ALIAS_EXPANSION_FACTOR = 20
 """Parts and characters of YAML with its aliases written out: so many, or so many times its characters."""
 ENVELOPE_LIST_NAMES = (
     *(
@@ -50,7 +50,7 @@ _PAGE_FIELD_WORDS = """
     has_next has_next_page hasmore hasnextpage offset ok response_metadata
     @odata.context @odata.count @odata.nextlink code status success message
 """
-PAGE_FIELD_NAMES = frozenset(_PAGE_FIELD_WORDS.split())
+PAGINATION_FIELD_NAMES = frozenset(_PAGE_FIELD_WORDS.split())
 """What stands beside the list in an answer of an interface, in lower case."""
 _MESSAGE_OWNER_WORDS = "conversation_id conversationId session_id sessionId thread_id threadId chatId chat_id ticket_id"
 MESSAGE_OWNER_NAMES = frozenset(_MESSAGE_OWNER_WORDS.split())
@@ -82,17 +82,19 @@ def iterate_json_lines(source: str, lines: Iterable[str]) -> Iterator[LogRow | B
             )
             continue
 
-        yield from iterate_value_rows(source, number, value)
+        yield from iterate_rows_of_json_value(source, number, value)
 
 
-def iterate_value_rows(source: str, number: int, value: object) -> Iterator[LogRow | BadRow]:
+def iterate_rows_of_json_value(
+    source: str, number: int, value: object
+) -> Iterator[LogRow | BadRow]:
     """Yield the rows of the value of a line: one, or those of a page of them."""
     items, beside = _extract_page(value) or ([value], {})
     for item in items:
         yield _make_row(source, number, item, beside)
 
 
-def iterate_document_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
+def iterate_rows_of_json_document(source: str, text: str) -> Iterator[LogRow | BadRow]:
     """Yield the items of a JSON list, possibly in an envelope such as `{"data": […]}`.
 
     A single object is one row; so is each of several one after another, written over several lines.
@@ -116,7 +118,7 @@ def iterate_document_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
             hint="correct the file, or use JSON lines",
         ) from None
 
-    items, beside = extract_items(value)
+    items, beside = extract_rows_from_json_envelope(value)
     for number, item in enumerate(items, start=1):
         yield _make_row(source, number, item, beside)
 
@@ -138,22 +140,26 @@ def iterate_yaml_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
         reason = " ".join(str(error).split())
         hint = "correct the file, or use JSON lines"
         raise BadInput(f"not YAML: {reason:.200}", where=source, hint=hint) from None
-    items, beside = extract_items(documents[0] if len(documents) == 1 else documents)
+    items, beside = extract_rows_from_json_envelope(
+        documents[0] if len(documents) == 1 else documents
+    )
     for number, item in enumerate(items, start=1):
         yield _make_row(source, number, item, beside)
 
 
 def _iterate_yaml_documents(source: str, text: str) -> Iterator[Any]:
-    from pollex.formats.yaml_nodes import count_expanded_size  # YAML alone needs it
+    from pollex.formats.yaml_nodes import (
+        count_yaml_size_with_aliases_expanded,  # YAML alone needs it
+    )
 
     loader = _make_yaml_loader()(text)
-    most = max(MIN_EXPANDED_SIZE, MAX_ALIAS_FACTOR * len(text))
+    most = max(MIN_YAML_SIZE_TO_LIMIT_ALIASES, MAX_YAML_ALIAS_EXPANSION_FACTOR * len(text))
     size = 0.0
     try:
         while loader.check_node():
             # aliases may stand for far more than the file has: that is counted before it is read
             node = loader.get_node()
-            size += count_expanded_size(node)
+            size += count_yaml_size_with_aliases_expanded(node)
             if size > most:
                 raise BadInput(
                     "YAML whose aliases stand for far more than the file has",
@@ -203,7 +209,7 @@ def _parse_concatenated_json(text: str) -> list[Any]:
     return []
 
 
-def extract_items(value: object) -> tuple[list[Any], JsonObject]:
+def extract_rows_from_json_envelope(value: object) -> tuple[list[Any], JsonObject]:
     """Return the rows in a JSON value, and the other fields of their envelope.
 
     A list of messages is one conversation, also in the envelope of an API response.
@@ -231,7 +237,7 @@ def extract_items(value: object) -> tuple[list[Any], JsonObject]:
     if (
         isinstance(alone, dict)
         and find_export_format(alone)
-        and {name.casefold() for name in value} <= {"data", "error", *PAGE_FIELD_NAMES}
+        and {name.casefold() for name in value} <= {"data", "error", *PAGINATION_FIELD_NAMES}
     ):
         return [alone], {}
 
@@ -280,9 +286,9 @@ def extract_items(value: object) -> tuple[list[Any], JsonObject]:
     if _is_known_row(value):
         return [value], {}
 
-    from pollex.formats.documents import find_rows_within  # documents alone need it
+    from pollex.formats.documents import find_rows_within_json_document  # documents alone need it
 
-    return find_rows_within(value) or [value], {}
+    return find_rows_within_json_document(value) or [value], {}
 
 
 def _transpose_columns(value: JsonObject) -> list[JsonDict] | None:
@@ -347,12 +353,12 @@ def _extract_page(value: object) -> tuple[list[Any], JsonObject] | None:
         return None
 
     for name, inner in value.items():  # most rows end here
-        if not isinstance(inner, list) and name.casefold() not in PAGE_FIELD_NAMES:
+        if not isinstance(inner, list) and name.casefold() not in PAGINATION_FIELD_NAMES:
             return None
 
     names = []
     for name in value:
-        if name.casefold() not in PAGE_FIELD_NAMES:
+        if name.casefold() not in PAGINATION_FIELD_NAMES:
             names.append(name)
 
     if not names or not all(_is_row_list(value[name], name) for name in names):
@@ -411,9 +417,11 @@ def _unwrap_envelope(
         if other != name:
             beside[other] = inner_value
 
-    from pollex.formats.documents import add_values_by_id  # documents alone need it
+    from pollex.formats.documents import (
+        add_fields_from_objects_keyed_by_id,  # documents alone need it
+    )
 
-    items = add_values_by_id(inner[name], beside)
+    items = add_fields_from_objects_keyed_by_id(inner[name], beside)
     if not _are_messages_of_one_talk(items):
         return items, beside
 

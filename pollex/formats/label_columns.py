@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import BadRow
 from pollex.formats.columns import Column
-from pollex.formats.feedback import is_called_feedback
+from pollex.formats.feedback import is_field_named_like_feedback
 from pollex.formats.labels import (
-    EMPTY_VALUE_NAME,
+    MAX_NPS_RATING,
     MISSING_LABEL_SPELLINGS,
-    NPS_HIGHEST,
+    NAME_SHOWN_FOR_EMPTY_LABEL,
     infer_rating_bounds,
     infer_thumb_side,
     is_missing_label,
@@ -52,7 +52,7 @@ _RATING_NAME_WORDS = frozenset("stars star rating ratings score points csat nps"
 def estimate_label_likelihood(column: Column) -> float:
     """Return how much a column's values look like thumbs or ratings whose meaning is known, from 0 to 2."""
     words = column.words
-    if not _may_hold_labels(column) or infer_column_sides(column) is None:
+    if not _may_hold_labels(column) or infer_thumb_sides_of_column_values(column) is None:
         return 0.0
 
     usual = all(map(is_usual_thumb, words))
@@ -80,7 +80,7 @@ def is_ambiguous_label_column(column: Column) -> bool:
         return False
 
     named = any(is_named_as_part(step, "label") for step in split_path(column.path))
-    return named and infer_column_sides(column) is None
+    return named and infer_thumb_sides_of_column_values(column) is None
 
 
 def iterate_merged_rater_columns(columns: Sequence[Column]) -> Iterator[Column]:
@@ -104,9 +104,9 @@ def is_rater_column_name(path: str) -> bool:
 
 def is_label_column_name(path: str) -> bool:
     """Return whether a name says that a column is a thumb or a rating."""
-    return any(is_named_as_part(step, "label") for step in split_path(path)) or is_called_feedback(
-        path
-    )
+    return any(
+        is_named_as_part(step, "label") for step in split_path(path)
+    ) or is_field_named_like_feedback(path)
 
 
 def _may_hold_labels(column: Column) -> bool:
@@ -133,7 +133,7 @@ def _is_bare_number(word: str) -> bool:
     return re.fullmatch(r"\s*[+-]?[\d.,]+\s*", word) is not None
 
 
-def infer_column_sides(column: Column) -> dict[str, str] | None:
+def infer_thumb_sides_of_column_values(column: Column) -> dict[str, str] | None:
     """Return what a column's values mean as options, none for usual ones; None where nobody can tell."""
     words = column.words
     if is_reactions_column_name(column.path):
@@ -152,20 +152,22 @@ def infer_column_sides(column: Column) -> dict[str, str] | None:
     if (
         "nps" in split_name_words(column.path)
         and numbers
-        and max(numbers) <= NPS_HIGHEST
+        and max(numbers) <= MAX_NPS_RATING
         and min(numbers) >= 0
     ):
         return {"positive": ">=9", "negative": "<=6"}
 
     named = is_label_column_name(column.path)
-    return infer_sides(words, one_is_enough=named)
+    return infer_thumb_sides_of_words(words, one_is_enough=named)
 
 
 def _has_thumb_reaction(reactions: str) -> bool:
     return any(is_usual_thumb(name) for name, _ in parse_reactions(reactions) or ())
 
 
-def infer_sides(words: Sequence[str], *, one_is_enough: bool = False) -> dict[str, str] | None:
+def infer_thumb_sides_of_words(
+    words: Sequence[str], *, one_is_enough: bool = False
+) -> dict[str, str] | None:
     """Return what values mean as options, none for usual ones; None where nobody can tell.
 
     Args:
@@ -235,7 +237,7 @@ def _quote_if_comma(word: str) -> str:
     return f'"{word}"' if "," in word else word
 
 
-def are_plain_thumbs(words: Sequence[str]) -> bool:
+def are_values_plain_thumbs(words: Sequence[str]) -> bool:
     """Return whether a column's values are thumbs of both sides, and nothing else."""
     if {normalize_number(word) for word in words} in BINARY_NUMBER_SETS:
         return True
@@ -274,10 +276,10 @@ def infer_label_options(
 
     filled_words = []
     for word in words:
-        if word != EMPTY_VALUE_NAME:
+        if word != NAME_SHOWN_FOR_EMPTY_LABEL:
             filled_words.append(word)
 
-    sides = infer_sides(filled_words)
+    sides = infer_thumb_sides_of_words(filled_words)
     return {} if sides is None else {**options, **sides}
 
 
@@ -315,7 +317,7 @@ def is_about_user_turns(
             if row_side == side:
                 filled_of_side.append(is_filled)
 
-        shares[side] = _measure_share(filled_of_side)
+        shares[side] = _measure_share_of_similar_values(filled_of_side)
 
     if shares["user"] < 0.5 or shares["assistant"] > 0.1:
         return False
@@ -329,7 +331,7 @@ def is_about_user_turns(
     return len({*several}) < 0.8 * len(several)
 
 
-def _measure_share(of: Sequence[bool]) -> float:
+def _measure_share_of_similar_values(of: Sequence[bool]) -> float:
     return sum(of) / len(of) if of else 0.0
 
 

@@ -6,23 +6,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from pollex.conversations.conversation import DRAWN_FIELD, Conversation, Label
+from pollex.conversations.conversation import DRAW_METHOD_FIELD, Conversation, Label
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, PollexError, WrongUse
-from pollex.formats.encodings import USUAL_ENCODING
+from pollex.formats.encodings import DEFAULT_TEXT_ENCODING
 from pollex.formats.fields import WHOLE_CONVERSATION_ID_NAMES, FieldPicker, ReadOptions
-from pollex.formats.files import find_files, iterate_file_rows
+from pollex.formats.files import find_files_of_sources, iterate_file_rows
 from pollex.formats.json_rows import LogRow
-from pollex.formats.labels import EMPTY_VALUE_NAME
+from pollex.formats.labels import NAME_SHOWN_FOR_EMPTY_LABEL
 from pollex.formats.paths import get_path_value
 from pollex.formats.questionnaires import SheetQuestion, load_questionnaire
 from pollex.formats.write import write_json_lines, write_rows
 from pollex.outputs import EDITED, STDOUT, require_replaceable
 from pollex.text import JsonDict, escape_controls, format_count
 
-LabelRequest = JsonDict
+LabelRequestRow = JsonDict
 
-LOGGED_CONVERSATION_KEY = "logged"
+LOGGED_CONVERSATION_ROW_KEY = "logged"
 """Where a row to be written has its conversation, as the log has it."""
 
 SHEET_COLUMN_TYPES = {
@@ -39,7 +39,7 @@ LABEL_FILE_ENDINGS = (".jsonl", ".csv")
 
 def write_label_requests(
     out: Path,
-    rows: Sequence[LabelRequest],
+    rows: Sequence[LabelRequestRow],
     questions: Sequence[SheetQuestion] = (),
     conversations: Mapping[str, Conversation] | None = None,
 ) -> None:
@@ -53,19 +53,19 @@ def write_label_requests(
         conversations: By id, where they are known: a question that doesn't apply to one has no row.
     """
     if questions:
-        sheet_rows: list[LabelRequest] = []
+        sheet_rows: list[LabelRequestRow] = []
         for row in rows:
             sheet_rows.extend(_iterate_sheet_rows(row, questions, conversations or {}))
         write_rows(out, sheet_rows, SHEET_COLUMN_TYPES)
         return
     if out.suffix == ".jsonl":
-        write_json_lines(out, (row.get(LOGGED_CONVERSATION_KEY, row) for row in rows))
+        write_json_lines(out, (row.get(LOGGED_CONVERSATION_ROW_KEY, row) for row in rows))
         return
 
     if rows:
         names = []
         for name in rows[0]:
-            if name not in (LOGGED_CONVERSATION_KEY, "probabilities"):
+            if name not in (LOGGED_CONVERSATION_ROW_KEY, "probabilities"):
                 names.append(name)
     else:
         names = ["id"]
@@ -79,11 +79,11 @@ def write_label_requests(
     write_rows(out, shown, dict.fromkeys(names, "VARCHAR"))
 
 
-FILLED_FIELDS = ("label", "thumb", "thumbs", "answer")
+ANSWER_FIELD_NAMES_TO_FILL_IN = ("label", "thumb", "thumbs", "answer")
 """What people fill in, beside the log's own field of labels."""
 
 
-def require_unfilled(out: Path | None, label_field: str | None = None) -> None:
+def require_label_file_not_filled_in(out: Path | None, label_field: str | None = None) -> None:
     """Refuse to write what to label over a file that a person filled in.
 
     Args:
@@ -96,11 +96,11 @@ def require_unfilled(out: Path | None, label_field: str | None = None) -> None:
         return
 
     require_replaceable(out, refused=EDITED)
-    names = [*FILLED_FIELDS, *([label_field] if label_field else [])]
+    names = [*ANSWER_FIELD_NAMES_TO_FILL_IN, *([label_field] if label_field else [])]
     filled = 0
     # a file that can't be read has no labels that could be lost
     with suppress(PollexError):
-        for row in iterate_file_rows(str(out), USUAL_ENCODING):
+        for row in iterate_file_rows(str(out), DEFAULT_TEXT_ENCODING):
             if isinstance(row, BadRow):
                 continue
             values = [get_path_value(row.fields, name) for name in names]
@@ -131,10 +131,10 @@ def load_sheet_questions(questionnaire: str | None, out: Path | None) -> list[Sh
 
 
 def _iterate_sheet_rows(
-    row: LabelRequest,
+    row: LabelRequestRow,
     questions: Sequence[SheetQuestion],
     conversations: Mapping[str, Conversation],
-) -> Iterator[LabelRequest]:
+) -> Iterator[LabelRequestRow]:
     conversation = conversations.get(row.get("id", ""))
     for question in questions:
         if conversation is not None and not question.applies_to(conversation):
@@ -152,9 +152,9 @@ def _iterate_sheet_rows(
 
 LABEL_ID_NAMES = ("text_id", *WHOLE_CONVERSATION_ID_NAMES)
 ANSWER_COLUMN = "answer"
-SOURCE_FIELD = "source"
-RANDOM_DRAW = "random"
-VOLUNTARY_DRAW = "voluntary"
+LABEL_SOURCE_FIELD = "source"
+RANDOM_DRAW_METHOD = "random"
+VOLUNTARY_DRAW_METHOD = "voluntary"
 
 
 class ConversationLabel(NamedTuple):
@@ -186,7 +186,7 @@ def read_label_file(
     labels: list[tuple[ConversationLabel, str, LogRow]] = []
     bad: list[BadRow] = []
     picker = None
-    for name in find_files([path]):
+    for name in find_files_of_sources([path]):
         for row in iterate_file_rows(name, reading.encoding, query_seconds=reading.query_seconds):
             if isinstance(row, BadRow):
                 bad.append(row)
@@ -206,7 +206,7 @@ def read_label_file(
                 bad.append(BadRow(row.source, row.line, error.what, error.hint))
 
     # labels in words, empty ones, and the numbers that are thumbs
-    thumb_numbers = {"", EMPTY_VALUE_NAME} | (picker.numbers if picker else set())
+    thumb_numbers = {"", NAME_SHOWN_FOR_EMPTY_LABEL} | (picker.numbers if picker else set())
     # numbers that turn out to be no thumbs
     for _, number, row in labels:
         if number not in thumb_numbers:
@@ -249,7 +249,7 @@ def list_conversation_labels(
                     c.id,
                     c.label,
                     get_draw_method(c) or unsaid,
-                    _get_text(c.metadata, SOURCE_FIELD) or c.judge or "",
+                    _get_text(c.metadata, LABEL_SOURCE_FIELD) or c.judge or "",
                 )
             )
 
@@ -258,7 +258,7 @@ def list_conversation_labels(
 
 def get_draw_method(conversation: Conversation) -> str:
     """Return how a label was drawn, as the log says; empty if it doesn't."""
-    return _get_text(conversation.metadata, DRAWN_FIELD)
+    return _get_text(conversation.metadata, DRAW_METHOD_FIELD)
 
 
 def _parse_label_row(row: LogRow, picker: FieldPicker) -> tuple[ConversationLabel, str]:
@@ -266,9 +266,9 @@ def _parse_label_row(row: LogRow, picker: FieldPicker) -> tuple[ConversationLabe
     if picked.id is None:
         raise BadInput("the label has no conversation id", hint="add a field `id`")
 
-    source = _get_text(picked.rest, SOURCE_FIELD) or picked.judge or ""
+    source = _get_text(picked.rest, LABEL_SOURCE_FIELD) or picked.judge or ""
     return ConversationLabel(
-        picked.id, picked.label, _get_text(picked.rest, DRAWN_FIELD), source
+        picked.id, picked.label, _get_text(picked.rest, DRAW_METHOD_FIELD), source
     ), picked.number
 
 

@@ -15,12 +15,12 @@ from pollex.conversations.conversation import DEFAULT_RATING_BOUNDS, Label
 from pollex.conversations.logs import NOT_RATED_NOTE_WORDS
 from pollex.errors import BadInput, WrongUse, spell_options
 from pollex.formats.names import (
-    ABSTAINED_VALUES,
-    BAD_WORDS,
-    GOOD_WORDS,
+    LABEL_VALUES_MEANING_NO_RATING,
     NEGATION_WORDS,
+    WORDS_MEANING_THUMB_DOWN,
+    WORDS_MEANING_THUMB_UP,
+    does_label_text_say_not_rated,
     normalize_word,
-    says_not_rated,
 )
 from pollex.formats.reactions import is_reactions_column_name, parse_reactions
 from pollex.text import escape_controls, format_count
@@ -46,12 +46,14 @@ UNRATED_SPELLINGS = """
     not_answered not_available not_applicable not_given skipped skip pending missing empty
     neutral mixed neither passive neither_satisfied_nor_dissatisfied okay meh so_so average 😐 😑
 """
-MISSING_LABEL_SPELLINGS = frozenset(["", *UNRATED_SPELLINGS.split(), *ABSTAINED_VALUES])
+MISSING_LABEL_SPELLINGS = frozenset(
+    ["", *UNRATED_SPELLINGS.split(), *LABEL_VALUES_MEANING_NO_RATING]
+)
 """What stands for no label at all: nobody rated, or whoever did took no side."""
 
-NEITHER_SIDE = "neither"
+NEITHER_THUMB_VALUE = "neither"
 """What a value is taken for that is on no side, and no word for a missing label."""
-EMPTY_VALUE_NAME = "(empty)"
+NAME_SHOWN_FOR_EMPTY_LABEL = "(empty)"
 THUMB_NUMBERS = frozenset(["1", "0", "-1"])
 """Numbers that are thumbs where a field of ratings holds no others; among 1 to 5 stars, 1 is no thumb up."""
 
@@ -112,7 +114,7 @@ class SpellingRule:
         return _make_spelling_key(value) in self.words
 
 
-LabelRule = RatingBound | SpellingRule
+LabelRuleOfOneSide = RatingBound | SpellingRule
 """Tells whether a label's value belongs to a class."""
 
 
@@ -124,11 +126,11 @@ class LabelRules:
         numbers: Whether the user said which numbers count; numbers on neither side are no labels
             then.
         unrated: Spellings that the user named as no label.
-        said: Number of values by spelling and what they were taken for, a label or `NEITHER_SIDE`.
+        said: Number of values by spelling and what they were taken for, a label or `NEITHER_THUMB_VALUE`.
     """
 
-    positive: LabelRule
-    negative: LabelRule
+    positive: LabelRuleOfOneSide
+    negative: LabelRuleOfOneSide
     numbers: bool = False
     unrated: SpellingRule | None = None
     said: Counter[tuple[str, str]] = field(
@@ -259,7 +261,7 @@ class LabelRules:
 
     def leave(self, value: object) -> None:
         """Count a value that is no label as it stands."""
-        self.said[normalize_number(value) or format_label_value(value), NEITHER_SIDE] += 1
+        self.said[normalize_number(value) or format_label_value(value), NEITHER_THUMB_VALUE] += 1
 
 
 def _find_majority_label(ups: int, downs: int) -> Label:
@@ -313,7 +315,7 @@ def normalize_rating(value: object) -> str:
 def format_label_value(value: object) -> str:
     """Return a value as lists of values show it."""
     if value is None or value in ("", [], {}):
-        return EMPTY_VALUE_NAME
+        return NAME_SHOWN_FOR_EMPTY_LABEL
     return escape_controls(str(value), 40)
 
 
@@ -341,7 +343,7 @@ def infer_thumb_side(word: str) -> Label | None:
     """
     if normalize_number(word):
         return None
-    if is_missing_label(word) or says_not_rated(word):
+    if is_missing_label(word) or does_label_text_say_not_rated(word):
         return Label.NONE
     if (side := _find_word_side(word)) is not None:
         return side
@@ -397,9 +399,9 @@ def _find_word_side(word: str) -> Label | None:
 
     if label is not Label.NONE:
         return label
-    if folded in GOOD_WORDS:
+    if folded in WORDS_MEANING_THUMB_UP:
         return Label.POSITIVE
-    return Label.NEGATIVE if folded in BAD_WORDS else None
+    return Label.NEGATIVE if folded in WORDS_MEANING_THUMB_DOWN else None
 
 
 def _find_negated_side(folded: str) -> Label | None:
@@ -409,10 +411,10 @@ def _find_negated_side(folded: str) -> Label | None:
         if not negation.isascii() and folded.startswith(negation):
             negated_words.add(folded.removeprefix(negation))
 
-    return Label.NEGATIVE if negated_words & GOOD_WORDS else None
+    return Label.NEGATIVE if negated_words & WORDS_MEANING_THUMB_UP else None
 
 
-def _parse_label_rule(text: str | None, option: str, usual: str) -> LabelRule:
+def _parse_label_rule(text: str | None, option: str, usual: str) -> LabelRuleOfOneSide:
     if text is None:
         return _make_spelling_rule(usual)
     if comparison := _COMPARISON_PATTERN.fullmatch(text):
@@ -446,15 +448,15 @@ def _split_listed_words(words: str) -> list[str]:
     return [*parts, words] if ", " in words else parts
 
 
-def _get_rule_words(rule: LabelRule) -> frozenset[str]:
+def _get_rule_words(rule: LabelRuleOfOneSide) -> frozenset[str]:
     if isinstance(rule, SpellingRule):
         return rule.words
     return frozenset()
 
 
 def _separate_rules(
-    rules: tuple[LabelRule, LabelRule], options: tuple[str | None, str | None]
-) -> tuple[LabelRule, LabelRule]:
+    rules: tuple[LabelRuleOfOneSide, LabelRuleOfOneSide], options: tuple[str | None, str | None]
+) -> tuple[LabelRuleOfOneSide, LabelRuleOfOneSide]:
     """Remove spellings given for one side from the usual ones of the other."""
     positive, negative = rules
     if not isinstance(positive, SpellingRule) or not isinstance(negative, SpellingRule):
@@ -614,19 +616,19 @@ def _describe_known_words(verdicts: LabelRules) -> str:
     return escape_controls(" and ".join(", ".join(side) for side in words), 200)
 
 
-MAX_VALUES_LISTED = 8
+MAX_LABEL_VALUES_LISTED = 8
 """Values that a note lists."""
-NPS_HIGHEST = 10
+MAX_NPS_RATING = 10
 """The highest of the numbers from 0 that say how likely somebody recommends: 9 and 10 are good, up to 6 bad."""
-RATING_SCALE_TOPS = (1, 2, 3, 5, 7, 10, 100)
+USUAL_HIGHEST_RATINGS = (1, 2, 3, 5, 7, 10, 100)
 """Usual highest ratings."""
 
-ValueCounts = Mapping[tuple[str, str], int]
+CountByLabelValueAndMeaning = Mapping[tuple[str, str], int]
 """Number of values by spelling and what they were taken for."""
 
 
 def describe_unlabeled_values(
-    field: str, counts: ValueCounts, *, compared: bool = False
+    field: str, counts: CountByLabelValueAndMeaning, *, compared: bool = False
 ) -> list[str]:
     """Return a note on the values that were not taken; nothing where there are none.
 
@@ -635,17 +637,17 @@ def describe_unlabeled_values(
     """
     left = {}
     for (value, meant), n in counts.items():
-        if meant == NEITHER_SIDE:
+        if meant == NEITHER_THUMB_VALUE:
             left[value] = n
 
     if not left:
         return []
 
     most = sorted(left.items(), key=lambda pair: -pair[1])
-    listed = ", ".join(f"{value} ({n})" for value, n in most[:MAX_VALUES_LISTED])
+    listed = ", ".join(f"{value} ({n})" for value, n in most[:MAX_LABEL_VALUES_LISTED])
     more = ""
-    if len(left) > MAX_VALUES_LISTED:
-        more = f" and {len(left) - MAX_VALUES_LISTED} more values"
+    if len(left) > MAX_LABEL_VALUES_LISTED:
+        more = f" and {len(left) - MAX_LABEL_VALUES_LISTED} more values"
 
     rows = format_count(sum(left.values()), "row counts", "rows count")
     if any(_list_words_by_side(counts).values()):
@@ -658,10 +660,10 @@ def describe_unlabeled_values(
     return [f"{what}; {_suggest_label_sides(field, counts, compared)}"]
 
 
-def _suggest_label_sides(field: str, counts: ValueCounts, compared: bool) -> str:
+def _suggest_label_sides(field: str, counts: CountByLabelValueAndMeaning, compared: bool) -> str:
     neutral_ratings = []
     for value, meant in counts:
-        if meant == NEITHER_SIDE and normalize_number(value):
+        if meant == NEITHER_THUMB_VALUE and normalize_number(value):
             neutral_ratings.append(float(value))
 
     left = sorted(neutral_ratings)
@@ -670,7 +672,7 @@ def _suggest_label_sides(field: str, counts: ValueCounts, compared: bool) -> str
 
     # a 0 beside -1 may be a thumb or none
     zero_beside_minus_one = left == [0] and any(
-        number == "-1" for number, meant in counts if meant != NEITHER_SIDE
+        number == "-1" for number, meant in counts if meant != NEITHER_THUMB_VALUE
     )
     if zero_beside_minus_one:
         return "if it is one, say so with positive and negative"
@@ -721,7 +723,7 @@ def _format_side_options(positive: str, negative: str) -> str:
     return f"to take them: {spell_options(positive=positive)} or {spell_options(negative=negative)}"
 
 
-def _list_words_by_side(counts: ValueCounts) -> dict[str, list[str]]:
+def _list_words_by_side(counts: CountByLabelValueAndMeaning) -> dict[str, list[str]]:
     words: dict[str, list[str]] = {}
     for side in (Label.POSITIVE, Label.NEGATIVE):
         words[side.value] = [value for value, meant in counts if meant == side]
@@ -738,13 +740,13 @@ def infer_rating_bounds(ratings: Sequence[float]) -> tuple[float, float]:
         return max(rating for rating in ratings if rating < 0), min(
             (rating for rating in ratings if rating > 0), default=1
         )
-    if ratings[0] == 0 and ratings[-1] == NPS_HIGHEST:
+    if ratings[0] == 0 and ratings[-1] == MAX_NPS_RATING:
         return 6, 9
     if ratings[0] == 0 and ratings[-1] == 4:
         return 1, 3
 
     # the smallest usual scale that has room for the highest rating
-    top = next((scale for scale in RATING_SCALE_TOPS if ratings[-1] <= scale), ratings[-1])
+    top = next((scale for scale in USUAL_HIGHEST_RATINGS if ratings[-1] <= scale), ratings[-1])
     if top == 1:
         return (0.4, 0.7)
     # up to four tenths of the scale is bad, rounded down, from seven tenths good, rounded up

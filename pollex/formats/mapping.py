@@ -11,7 +11,7 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.log_parts import is_time_value, parse_timestamp
 from pollex.formats.comments import find_comment_beside
-from pollex.formats.conservation import OUTCOME_LEFT_OUT as NO_TURN
+from pollex.formats.conservation import ROW_OUTCOME_LEFT_OUT_BY_USER as NO_TURN
 from pollex.formats.encodings import repair_meta_encoding
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
@@ -27,16 +27,16 @@ from pollex.formats.paths import (
     MISSING_VALUE,
     convert_turns_to_objects,
     find_value_at_path,
-    parse_if_json,
+    parse_value_if_json_text,
     remove_path,
     unwrap_message_content,
 )
 from pollex.formats.tally import SkippedRow
 from pollex.text import JsonDict, JsonObject, escape_controls, format_count
 
-TURN_PART_FIELDS = {"role": "role", "text": "content"}
+FIELD_NAME_BY_TURN_PART = {"role": "role", "text": "content"}
 USUAL_FIELD_BY_PART = {
-    **TURN_PART_FIELDS,
+    **FIELD_NAME_BY_TURN_PART,
     "conversation": "conversation_id",
     "turn": "turn",
     "time": "timestamp",
@@ -54,7 +54,7 @@ OPTION_BY_PART = {
     "messages": "messages_field",
 }
 """Parts whose column an option of its own may name, too."""
-CONVERSATION_PARTS = (
+CONVERSATION_PART_NAMES = (
     "conversation",
     "role",
     "text",
@@ -80,7 +80,7 @@ ANY_OTHER_ROLE = "*"
 SENDER_NAME_FIELD = "sender_name"
 """Who wrote a message of a messenger's chat."""
 
-REPLY_PARTS = ("parent", "id")
+REPLY_COLUMN_PART_NAMES = ("parent", "id")
 """Parts of rows that name what they answer, in place of a conversation: the row's own id, and the other one's."""
 ROOT_ID_FIELD = "(root)"
 """Where the id of the row that began a conversation stands."""
@@ -93,10 +93,10 @@ MAX_COLUMNS_NAMED = 100
 
 EXCHANGE_ROLES = ("user", "assistant")
 
-NamePairs = tuple[tuple[str, str], ...]
+PartAndColumnNamePairs = tuple[tuple[str, str], ...]
 
 
-def parse_name_pairs(written: str | JsonObject | NamePairs) -> NamePairs:
+def parse_name_pairs(written: str | JsonObject | PartAndColumnNamePairs) -> PartAndColumnNamePairs:
     """Return what was given as `part=column,part=column`, a table or pairs; several values of a part follow each other.
 
     Raises:
@@ -129,7 +129,7 @@ def parse_name_pairs(written: str | JsonObject | NamePairs) -> NamePairs:
     return tuple((part.strip(), name.strip()) for part, _, name in cut)
 
 
-def format_pairs(written: Iterable[tuple[str, str]]) -> str:
+def format_name_pairs(written: Iterable[tuple[str, str]]) -> str:
     """Return pairs as somebody types them."""
     return ",".join(f"{part}={name}" for part, name in written)
 
@@ -191,7 +191,7 @@ class ColumnMapper:
         for role, spelling in usual:
             first[_normalize_name(spelling)] = (role, spelling)
 
-        example = {"roles": format_pairs(reversed(first.values()))}
+        example = {"roles": format_name_pairs(reversed(first.values()))}
         for role, spelling in options.roles:
             if role not in (*ROLE_BY_SPELLING.values(), NO_TURN_ROLE):
                 role_names = "user, assistant, system, tool, or none for what is no turn"
@@ -274,12 +274,14 @@ class ColumnMapper:
         for row in held:
             fields_of_rows.append(row.fields if isinstance(row, LogRow) else {})
 
-        roots = find_root_ids(fields_of_rows, parent, self.columns["id"])
+        roots = find_first_row_id_of_conversations(fields_of_rows, parent, self.columns["id"])
         for row, root in zip(held, roots, strict=True):
             if not isinstance(row, LogRow):
                 yield row
                 continue
-            self.seen |= {part for part in REPLY_PARTS if self.columns[part] in row.fields}
+            self.seen |= {
+                part for part in REPLY_COLUMN_PART_NAMES if self.columns[part] in row.fields
+            }
             yield replace(row, fields={**row.fields, ROOT_ID_FIELD: root})
 
     def renamed(self, fields: JsonObject) -> JsonDict | None:
@@ -301,7 +303,7 @@ class ColumnMapper:
 
         # columns of the row itself get the usual names; those inside a list come later
         if nested:
-            inside = {*TURN_PART_FIELDS, "user", "assistant"}
+            inside = {*FIELD_NAME_BY_TURN_PART, "user", "assistant"}
         else:
             inside = set()
 
@@ -488,7 +490,7 @@ class ColumnMapper:
 
     def _turns(self, value: object) -> object:
         # the list may be JSON text, an object of turns by key, or a transcript
-        listed = parse_if_json(value)
+        listed = parse_value_if_json_text(value)
         if isinstance(listed, Mapping) and "messages" in self.columns:
             listed = list(listed.values())
         if isinstance(listed, str):
@@ -520,11 +522,11 @@ class ColumnMapper:
         return list(self._mapped_turns(listed))
 
     def _mapped_turns(self, listed: Sequence[JsonObject]) -> Iterator[JsonDict]:
-        for message in sort_oldest_first(listed):
+        for message in sort_turns_oldest_first(listed):
             if {"user", "assistant"} <= self.columns.keys():
                 yield from self._exchange(message)
                 continue
-            moved = self._moved(message, TURN_PART_FIELDS)
+            moved = self._moved(message, FIELD_NAME_BY_TURN_PART)
             if (step := self._step_in(moved, message)) is not None:
                 yield step
             elif "text" in self.columns and USUAL_FIELD_BY_PART["text"] not in moved:
@@ -534,7 +536,11 @@ class ColumnMapper:
 
     def _exchange(self, item: JsonObject) -> Iterator[JsonDict]:
         """Yield what was asked and what was answered in an item of a list of exchanges."""
-        turn_columns = {*TURN_PART_FIELDS.values(), self.columns["user"], self.columns["assistant"]}
+        turn_columns = {
+            *FIELD_NAME_BY_TURN_PART.values(),
+            self.columns["user"],
+            self.columns["assistant"],
+        }
         beside = {}
         for name, value in item.items():
             if name not in turn_columns:
@@ -636,7 +642,7 @@ class ColumnMapper:
                 )
                 hint = "give " + (near or f"one of {', '.join(self.there)}")
                 option = {
-                    "columns": format_pairs((self.columns | {part: near or "COLUMN"}).items())
+                    "columns": format_name_pairs((self.columns | {part: near or "COLUMN"}).items())
                 }
                 raise BadInput(
                     f"no row has the column {name!r:.60} of {part}",
@@ -671,7 +677,7 @@ class ColumnMapper:
             )
 
 
-def find_root_ids(
+def find_first_row_id_of_conversations(
     rows: Sequence[JsonObject],
     parent: str,
     own: str,
@@ -684,13 +690,13 @@ def find_root_ids(
     """
     answered = {}
     for row in rows:
-        answered[format_role_word(find_value_at_path(row, own))] = _get_name_at(row, parent)
+        answered[format_role_word(find_value_at_path(row, own))] = _get_text_at_path(row, parent)
 
     roots = []
     for row in rows:
         # the chain is followed to its beginning; a circle ends where it closes
-        root = _get_name_at(row, parent) or _get_name_at(row, own)
-        passed = {_get_name_at(row, own)}
+        root = _get_text_at_path(row, parent) or _get_text_at_path(row, own)
+        passed = {_get_text_at_path(row, own)}
         while answered.get(root) and root not in passed:
             passed.add(root)
             root = answered[root]
@@ -699,14 +705,14 @@ def find_root_ids(
     return roots
 
 
-def _get_name_at(row: JsonObject, path: str) -> str:
+def _get_text_at_path(row: JsonObject, path: str) -> str:
     value = find_value_at_path(row, path)
     if value is MISSING_VALUE:
         return ""
     return format_role_word(value)
 
 
-def sort_oldest_first(listed: Sequence[JsonObject]) -> Sequence[JsonObject]:
+def sort_turns_oldest_first(listed: Sequence[JsonObject]) -> Sequence[JsonObject]:
     """Return the items of a list in the order of time, where one of their columns says that the newest is first."""
     if len(listed) > 1:
         names = []
@@ -733,7 +739,7 @@ def sort_oldest_first(listed: Sequence[JsonObject]) -> Sequence[JsonObject]:
     return listed
 
 
-def _resolve_part_columns(columns_of_parts: NamePairs) -> dict[str, str]:
+def _resolve_part_columns(columns_of_parts: PartAndColumnNamePairs) -> dict[str, str]:
     """Return the column of each part of a conversation, as the user paired them.
 
     Raises:
@@ -741,25 +747,25 @@ def _resolve_part_columns(columns_of_parts: NamePairs) -> dict[str, str]:
     """
     columns: dict[str, str] = {}
     for part, name in columns_of_parts:
-        if part not in CONVERSATION_PARTS:
+        if part not in CONVERSATION_PART_NAMES:
             raise WrongUse(
                 f"no part is called {part!r:.40}",
-                hint=f"parts are {', '.join(CONVERSATION_PARTS)}",
+                hint=f"parts are {', '.join(CONVERSATION_PART_NAMES)}",
                 option="columns",
             )
 
         without = {
-            "columns": format_pairs(pair for pair in columns_of_parts if pair != (part, name))
+            "columns": format_name_pairs(pair for pair in columns_of_parts if pair != (part, name))
         }
         if columns.setdefault(part, name) != name:
             _refuse_second_column(part, columns[part], name, without)
         if part == "fill":  # the column has a part of its own, too
             continue
         # a column may have one part; a list of turns and what stands in its items may share a name
-        if part in TURN_PART_FIELDS:
+        if part in FIELD_NAME_BY_TURN_PART:
             apart = {part, "messages"}
         else:
-            apart = {part, *(TURN_PART_FIELDS if part == "messages" else ())}
+            apart = {part, *(FIELD_NAME_BY_TURN_PART if part == "messages" else ())}
 
         apart.add("fill")
         if other := next(
@@ -789,14 +795,14 @@ def _require_parent_and_id(columns: Mapping[str, str]) -> None:
 
     if "id" not in columns:
         what = f"rows name what they answer by {columns['parent']!r:.60}, and no column is named as their id"
-        option = {"columns": format_pairs((*typed.items(), ("id", "COLUMN")))}
+        option = {"columns": format_name_pairs((*typed.items(), ("id", "COLUMN")))}
         raise WrongUse(what, hint="name it", option=option)
     if "conversation" in columns:
         what = "two ways to tell conversations: by a column, and by what a row answers"
         raise WrongUse(
             what,
             hint="give one",
-            option={"columns": format_pairs(typed.items())},
+            option={"columns": format_name_pairs(typed.items())},
         )
 
 

@@ -134,17 +134,19 @@ def _split_plain_words(words: str) -> frozenset[str]:
     return frozenset(map(remove_accents, words.split()))
 
 
-COLUMN_WORDS = {part: _split_plain_words(words) for part, words in _COLUMN_WORDS_BY_PART.items()}
+COLUMN_NAME_WORDS_BY_PART = {
+    part: _split_plain_words(words) for part, words in _COLUMN_WORDS_BY_PART.items()
+}
 ROLE_BY_SPEAKER_WORD = dict.fromkeys(_split_plain_words(_USER_WORDS), "user") | dict.fromkeys(
     _split_plain_words(_ASSISTANT_WORDS), "assistant"
 )
 """Who names of roles mean."""
-GOOD_WORDS = _split_plain_words(_GOOD_WORD_LIST)
-BAD_WORDS = _split_plain_words(_BAD_WORD_LIST)
+WORDS_MEANING_THUMB_UP = _split_plain_words(_GOOD_WORD_LIST)
+WORDS_MEANING_THUMB_DOWN = _split_plain_words(_BAD_WORD_LIST)
 NEGATION_WORDS = _split_plain_words(_NEGATION_WORD_LIST)
-ABSTAINED_VALUES = frozenset(_ABSTAINED_WORD_LIST.split())
+LABEL_VALUES_MEANING_NO_RATING = frozenset(_ABSTAINED_WORD_LIST.split())
 """Values of labels by which whoever rated took no side, or nobody rated."""
-WITHOUT_WORDS = _split_plain_words(_WITHOUT_WORD_LIST)
+WORDS_MEANING_WITHOUT = _split_plain_words(_WITHOUT_WORD_LIST)
 ALONE_UNRATED_WORDS = frozenset(
     "keine keiner aucun aucune ninguna ninguno nenhuma nenhum nessuna nessuno geen brak".split()  # noqa: SIM905
 )
@@ -166,7 +168,7 @@ def split_name_words(name: str) -> list[str]:
     return _WORD_PATTERN.findall(remove_accents(_CAPITAL_WORD_START_PATTERN.sub("_", name)))
 
 
-def says_not_rated(text: str) -> bool:
+def does_label_text_say_not_rated(text: str) -> bool:
     """Return whether a value of a label says that there is no rating: `no rating`, `keine Bewertung`, `미응답`."""
     if _UNSPACED_UNRATED_PATTERN.search(text):
         return True
@@ -174,9 +176,9 @@ def says_not_rated(text: str) -> bool:
     words = remove_accents(text).split()
     if len(words) == 1 and words[0] in ALONE_UNRATED_WORDS:
         return True
-    if not 1 < len(words) <= 4 or WITHOUT_WORDS.isdisjoint(words):
+    if not 1 < len(words) <= 4 or WORDS_MEANING_WITHOUT.isdisjoint(words):
         return False
-    rest = [word for word in words if word not in WITHOUT_WORDS]
+    rest = [word for word in words if word not in WORDS_MEANING_WITHOUT]
     return bool(rest) and any(word[:4] in _RATING_WORD_STEMS for word in rest)
 
 
@@ -188,7 +190,9 @@ def is_named_as_part(path: str, part: str) -> bool:
     words = split_name_words(last)
     if part == "conversation":  # `Ticketnummer`, `conversationid`
         words += [_COMPOUND_ID_PATTERN.sub("", word) for word in words]
-    return any(word in COLUMN_WORDS[part] or _contains_part_word(word, part) for word in words)
+    return any(
+        word in COLUMN_NAME_WORDS_BY_PART[part] or _contains_part_word(word, part) for word in words
+    )
 
 
 def is_named_as_comment(path: str) -> bool:
@@ -207,5 +211,5 @@ def _contains_part_word(word: str, part: str) -> bool:
         return False
     return any(
         len(name) > 1 and _UNSPACED_SCRIPT_PATTERN.match(name) and name in word
-        for name in COLUMN_WORDS[part]
+        for name in COLUMN_NAME_WORDS_BY_PART[part]
     )

@@ -44,7 +44,7 @@ class OppositeColumns(NamedTuple):
         return f"{self.up!r} and {self.down!r}"
 
 
-def find_opposite_columns(fields: JsonObject) -> OppositeColumns | None:
+def find_opposite_thumb_columns(fields: JsonObject) -> OppositeColumns | None:
     """Return the two columns of a row that are one label; None where there aren't two, or several.
 
     A row that has one of them alone, such as `userBadFeedback`, has an empty name for the other.
@@ -134,7 +134,7 @@ def _can_be_thumb_count(value: object) -> bool:
     return value is None or isinstance(value, bool | int)
 
 
-def is_thumb_given(value: object) -> bool:
+def does_value_say_thumb_was_given(value: object) -> bool:
     """Return whether a count or a yes says that a thumb was given."""
     if isinstance(value, str):
         word = value.strip().casefold()
@@ -144,7 +144,7 @@ def is_thumb_given(value: object) -> bool:
 
 def get_written_comment(value: object) -> str:
     """Return what somebody wrote in place of a yes; empty for counts."""
-    if not isinstance(value, str) or not is_thumb_given(value):
+    if not isinstance(value, str) or not does_value_say_thumb_was_given(value):
         return ""
 
     words = value.strip()
@@ -155,7 +155,7 @@ def get_written_comment(value: object) -> str:
 
 def label_opposite_columns(pair: OppositeColumns, fields: JsonObject) -> tuple[Label, bool]:
     """Return the label of a row's two columns, and whether they contradict each other."""
-    up, down = (is_thumb_given(fields.get(name)) for name in pair)
+    up, down = (does_value_say_thumb_was_given(fields.get(name)) for name in pair)
     if up and down:
         return Label.NONE, True
     if up:

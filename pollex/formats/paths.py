@@ -14,15 +14,15 @@ from pollex.text import JsonDict, JsonObject, parse_json
 
 MISSING_VALUE: object = object()
 """What a path leads to that a row doesn't have."""
-EVERY_ITEM_STEPS = ("[]", "*")
-MAX_LITERAL_CHARS = 1 << 20
+PATH_STEPS_FOR_EVERY_LIST_ITEM = ("[]", "*")
+MAX_PYTHON_LITERAL_CHARS = 1 << 20
 """Characters of the longest text that is read as Python writes it."""
 MAX_TURNS_EXAMINED = 200
-MAX_SPEAKER_KEYS = 4
+MAX_SPEAKERS_OF_ONE_KEY_TURNS = 4
 """Different keys of turns of one key, which say who speaks."""
 _SPEAKER_PATTERN = re.compile(r"\s*([^\W\d_][^:\n]{0,29}?)\s*:\s")
 """Who says a text, before a colon."""
-ALTERNATING_SIDES = ("first", "second")
+SPEAKER_NAMES_OF_ALTERNATING_TEXTS = ("first", "second")
 """The sides of plain texts in turn."""
 MIN_SPOKEN_WORDS = 3
 """Words of most texts that are said in turn."""
@@ -42,7 +42,7 @@ def find_value_at_path(fields: JsonObject, path: str) -> Any:
 
     steps = split_path(path)
     values = list(_iterate_values_at(fields, steps))
-    if any(step in EVERY_ITEM_STEPS for step in steps):
+    if any(step in PATH_STEPS_FOR_EVERY_LIST_ITEM for step in steps):
         return values or direct
     if "*" in path:
         return values if values else direct
@@ -60,7 +60,7 @@ def split_path(path: str) -> list[str]:
     return [step for step in path.replace("[]", ".[]").split(".") if step]
 
 
-def parse_if_json(value: object) -> Any:
+def parse_value_if_json_text(value: object) -> Any:
     """Return what JSON text of an object or a list says; anything else as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
@@ -73,7 +73,7 @@ def parse_if_json(value: object) -> Any:
 
 def parse_python_literal(text: str) -> object:
     """Return the list or object that a text is as Python writes it, as pandas does in cells; else the text itself."""
-    if len(text) > MAX_LITERAL_CHARS or not _PYTHON_LITERAL_PATTERN.search(
+    if len(text) > MAX_PYTHON_LITERAL_CHARS or not _PYTHON_LITERAL_PATTERN.search(
         text[:MAX_TURNS_EXAMINED]
     ):
         return text
@@ -104,8 +104,8 @@ def _iterate_values_at(value: object, steps: list[str]) -> Iterator[object]:
 
     step = steps[0]
     rest = steps[1:]
-    inner = parse_if_json(value)
-    if step in EVERY_ITEM_STEPS:
+    inner = parse_value_if_json_text(value)
+    if step in PATH_STEPS_FOR_EVERY_LIST_ITEM:
         # every item of a list, or every value of an object
         items: Iterable[object] = ()
         if isinstance(inner, list):
@@ -139,7 +139,7 @@ def remove_path(fields: JsonObject, path: str) -> JsonDict:
         return {name: value for name, value in fields.items() if name != path}
 
     name, _, rest = path.partition(".")
-    inner = parse_if_json(fields.get(name))
+    inner = parse_value_if_json_text(fields.get(name))
     if rest and isinstance(inner, Mapping):
         return {**fields, name: remove_path(inner, rest)}
     return dict(fields)
@@ -147,7 +147,7 @@ def remove_path(fields: JsonObject, path: str) -> JsonDict:
 
 def unwrap_message_content(value: object) -> object:
     """Return the text or the parts of a message's content that is an object around them."""
-    inner = parse_if_json(value)
+    inner = parse_value_if_json_text(value)
     if not isinstance(inner, Mapping):
         return inner
 
@@ -168,7 +168,7 @@ def convert_turns_to_objects(value: object) -> Any:
     colon is who speaks; texts in turn are of the `first` and the `second`; the key of
     `{"customer": "Hello."}` is its role.
     """
-    inner = parse_if_json(value)
+    inner = parse_value_if_json_text(value)
     turns = inner if isinstance(inner, list) else []
     if _are_rows_of_cells(turns):
         return [{str(place): cell for place, cell in enumerate(turn)} for turn in turns]
@@ -176,7 +176,7 @@ def convert_turns_to_objects(value: object) -> Any:
     # objects of one key each: few different keys, which say who speaks
     if len(turns) > 1 and all(isinstance(turn, dict) and len(turn) == 1 for turn in turns):
         spoken = [next(iter(turn.items())) for turn in turns]
-        several = 1 < len({name for name, _ in spoken}) <= MAX_SPEAKER_KEYS
+        several = 1 < len({name for name, _ in spoken}) <= MAX_SPEAKERS_OF_ONE_KEY_TURNS
         if several and all(isinstance(text, str) for _, text in spoken):
             rows = []
             for name, text in spoken:
@@ -192,7 +192,7 @@ def convert_turns_to_objects(value: object) -> Any:
             if head is not None:
                 names.add(head[1])
 
-        if None not in heads and 1 < len(names) <= MAX_SPEAKER_KEYS:
+        if None not in heads and 1 < len(names) <= MAX_SPEAKERS_OF_ONE_KEY_TURNS:
             rows = []
             for text in turns:
                 name, _, words = text.partition(":")
@@ -204,7 +204,7 @@ def convert_turns_to_objects(value: object) -> Any:
     if len(turns) > 1 and _are_alternating_texts(turns):
         rows = []
         for number, text in enumerate(turns):
-            rows.append({"role": ALTERNATING_SIDES[number % 2], "content": text})
+            rows.append({"role": SPEAKER_NAMES_OF_ALTERNATING_TEXTS[number % 2], "content": text})
 
         return rows
 
@@ -223,10 +223,10 @@ def _are_rows_of_cells(turns: list[Any]) -> bool:
 
     if sizes == {2}:
         return all(isinstance(cell, str | None) for cell in cells)
-    return len(sizes) == 1 and sizes <= {3, 4, 5} and all(map(_is_cell, cells))
+    return len(sizes) == 1 and sizes <= {3, 4, 5} and all(map(_is_turn_cell, cells))
 
 
-def _is_cell(value: object) -> bool:
+def _is_turn_cell(value: object) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 

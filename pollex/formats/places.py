@@ -105,7 +105,7 @@ class StoragePath:
         require_output(Path(self.path), named=False)
         # beside the file and renamed, so that nobody sees half of it; the machine is in the name
         draft = Path(self.path).with_name(
-            f".{self.name}.{os.uname().nodename}.{secrets.token_hex(4)}{DRAFT_SUFFIX}"
+            f".{self.name}.{os.uname().nodename}.{secrets.token_hex(4)}{DRAFT_FILE_SUFFIX}"
         )
         draft.write_bytes(content)
         draft.replace(self.path)
@@ -157,9 +157,9 @@ class StoragePath:
         """Remove what writers of this machine left behind when they were killed."""
         if self.local:
             ours = re.compile(
-                rf"\..+\.{re.escape(os.uname().nodename)}\.[0-9a-f]{{8}}{re.escape(DRAFT_SUFFIX)}"
+                rf"\..+\.{re.escape(os.uname().nodename)}\.[0-9a-f]{{8}}{re.escape(DRAFT_FILE_SUFFIX)}"
             )
-            for draft in Path(self.path).glob(f".*{DRAFT_SUFFIX}"):
+            for draft in Path(self.path).glob(f".*{DRAFT_FILE_SUFFIX}"):
                 if ours.fullmatch(draft.name):
                     draft.unlink(missing_ok=True)
 
@@ -177,7 +177,7 @@ class StoragePath:
         yield copy
 
 
-DRAFT_SUFFIX = ".draft"
+DRAFT_FILE_SUFFIX = ".draft"
 
 
 def list_storage_files(url: str) -> list[StoragePath]:

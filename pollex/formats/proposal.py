@@ -18,28 +18,28 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.inference import (
     Reading,
     ReadingCandidate,
-    SampleRows,
+    SampledRows,
     estimate_conversation_id_likelihood,
     estimate_role_likelihood,
     estimate_text_likelihood,
     iterate_labeled_candidates,
     iterate_speaker_guesses,
-    rank_readings,
-    score_reading,
+    rank_ways_to_read_rows,
+    score_reading_as_conversations,
 )
 from pollex.formats.json_rows import LogRow
 from pollex.formats.label_columns import format_value_counts
-from pollex.formats.mapping import format_pairs
+from pollex.formats.mapping import format_name_pairs
 from pollex.text import JsonDict, JsonObject, escape_controls
 
 MAX_SAMPLE_ROWS = 400
 """Rows that candidates are tried on."""
-MAX_EXAMPLE_VALUES = 3
+MAX_EXAMPLE_VALUES_PER_COLUMN = 3
 MAX_VALUE_CHARS_SHOWN = 40
-MAX_TABLE_LINES = 40
+MAX_COLUMN_TABLE_LINES = 40
 MAX_TURNS_SHOWN = 6
 MAX_TURN_CHARS_SHOWN = 160
-MAX_READINGS_TRIED = 3
+MAX_READINGS_TRIED_ON_WHOLE_LOG = 3
 """Readings of the sample that are tried on the whole log."""
 
 
@@ -50,17 +50,17 @@ class UnmappedLog(BadInput):
     columns: Sequence[Column] = ()
 
 
-SampleReader = Callable[[SampleRows, ReadOptions], Logs]
+RowSampleReader = Callable[[SampledRows, ReadOptions], Logs]
 WholeLogReader = Callable[[ReadOptions], Logs]
 
 
 def make_unmapped_error(
-    rows: SampleRows,
+    rows: SampledRows,
     options: ReadOptions,
     strange: UnknownRows,
     where: str,
     refused: BadInput,
-    read: SampleReader,
+    read: RowSampleReader,
     read_all: WholeLogReader,
 ) -> UnmappedLog | None:
     """Return the error that proposes how to read a log, or says what is missing; None where columns aren't the matter.
@@ -120,7 +120,7 @@ def make_proposal_error(
     Args:
         begins: What is said of the log first.
     """
-    talk = "\n".join(format_short_talk(reading.first_talks[0]))
+    talk = "\n".join(format_shortened_conversation(reading.first_talks[0]))
     error = UnmappedLog(
         f"{begins}\nIt can be read, and begins so:\n{talk}\n{describe_label_column(reading)}",
         where=where,
@@ -134,10 +134,10 @@ def make_proposal_error(
 
 
 def find_verified_reading(
-    rows: SampleRows,
+    rows: SampledRows,
     options: ReadOptions,
     strange: UnknownRows,
-    read: SampleReader,
+    read: RowSampleReader,
     read_all: WholeLogReader,
 ) -> Reading | None:
     """Return the best reading that holds for the first rows and for the whole log; None if there is none."""
@@ -147,11 +147,11 @@ def find_verified_reading(
         key=_make_reading_rank,
         reverse=True,
     )
-    readings_of_sample = [*roles_alone, *rank_readings(rows, options, read)]
+    readings_of_sample = [*roles_alone, *rank_ways_to_read_rows(rows, options, read)]
     for reading in [
         candidate_reading for candidate_reading in readings_of_sample if candidate_reading.holds
-    ][:MAX_READINGS_TRIED]:
-        for whole in read_all_rows(reading.candidate, options, read_all):
+    ][:MAX_READINGS_TRIED_ON_WHOLE_LOG]:
+        for whole in read_whole_log_with_candidate(reading.candidate, options, read_all):
             if whole.holds:
                 certain = is_certain(whole, readings_of_sample, rows, options)
                 return replace(whole, certain=certain)
@@ -159,7 +159,7 @@ def find_verified_reading(
     return None
 
 
-def read_all_rows(
+def read_whole_log_with_candidate(
     candidate: ReadingCandidate,
     options: ReadOptions,
     read_all: WholeLogReader,
@@ -174,14 +174,14 @@ def read_all_rows(
         rows = sum(sum(became.values()) for became in logs.account.rows.values())
         if thumbs != options.thumbs:
             labels = {**candidate.labels, "thumbs": thumbs or ""}
-            yield score_reading(
+            yield score_reading_as_conversations(
                 replace(candidate, labels=labels),
                 logs,
                 max(rows, 1),
                 whole=True,
             )
         else:
-            yield score_reading(candidate, logs, max(rows, 1), whole=True)
+            yield score_reading_as_conversations(candidate, logs, max(rows, 1), whole=True)
 
 
 def _make_reading_rank(reading: Reading) -> tuple[bool, float]:
@@ -190,10 +190,10 @@ def _make_reading_rank(reading: Reading) -> tuple[bool, float]:
 
 
 def _iterate_role_readings(
-    rows: SampleRows,
+    rows: SampledRows,
     options: ReadOptions,
     strange: UnknownRows,
-    read: SampleReader,
+    read: RowSampleReader,
 ) -> Iterator[Reading]:
     """Yield readings in which only names of roles are new."""
     if not strange.roles:
@@ -209,9 +209,9 @@ def _iterate_role_readings(
 
             # labels that are found without being named are the surest
             if candidate is plain and (logs.counts[Label.POSITIVE] or logs.counts[Label.NEGATIVE]):
-                yield replace(score_reading(candidate, logs, len(rows)), score=1.0)
+                yield replace(score_reading_as_conversations(candidate, logs, len(rows)), score=1.0)
             else:
-                yield score_reading(candidate, logs, len(rows))
+                yield score_reading_as_conversations(candidate, logs, len(rows))
 
 
 def format_candidate_options(candidate: ReadingCandidate) -> dict[str, object]:
@@ -241,9 +241,9 @@ def format_candidate_options(candidate: ReadingCandidate) -> dict[str, object]:
     )
     options: dict[str, object] = {}
     if parts:
-        options["columns"] = escape_controls(format_pairs(parts))
+        options["columns"] = escape_controls(format_name_pairs(parts))
     if candidate.roles:
-        options["roles"] = escape_controls(format_pairs(candidate.roles))
+        options["roles"] = escape_controls(format_name_pairs(candidate.roles))
 
     return options | {name: escape_controls(value) for name, value in candidate.labels.items()}
 
@@ -263,7 +263,7 @@ def describe_label_column(reading: Reading) -> str:
     return "No column is taken for the thumb: name it as label, if there is one.\n"
 
 
-def format_short_talk(talk: Conversation) -> list[str]:
+def format_shortened_conversation(talk: Conversation) -> list[str]:
     """Return the lines of a conversation, cut short."""
     label = "no label" if talk.label is Label.NONE else talk.label.value
     lines = [f"  {escape_controls(talk.id, MAX_VALUE_CHARS_SHOWN)} ({label})"]
@@ -285,12 +285,12 @@ def format_column_table(columns: Sequence[Column], reading: Reading | None = Non
     shown = list(iterate_column_rows(columns, reading))
     wide = max((len(row["column"]) for row in shown), default=0)
     lines = []
-    for row in shown[:MAX_TABLE_LINES]:
+    for row in shown[:MAX_COLUMN_TABLE_LINES]:
         examples = " · ".join(row["values"]) or "(empty)"
         part = f"  ({row['part']}?)" if row["part"] else ""
         lines.append(f"  {row['column']:<{wide}}  {examples}{part}")
 
-    if (rest := len(shown) - MAX_TABLE_LINES) > 0:
+    if (rest := len(shown) - MAX_COLUMN_TABLE_LINES) > 0:
         lines.append(f"  and {rest} more")
 
     return "\n".join(lines)
@@ -317,19 +317,20 @@ def iterate_column_rows(
         )
         filled = (value for value in values if value not in (None, "", [], {}))
         different = dict.fromkeys(
-            escape_controls(str(_cut_value(value)), MAX_VALUE_CHARS_SHOWN) for value in filled
+            escape_controls(str(_shorten_example_value(value)), MAX_VALUE_CHARS_SHOWN)
+            for value in filled
         )
         if column.filled or column.path in parts:
             part = parts.get(column.path, "")
             yield {
                 "column": escape_controls(column.path, MAX_VALUE_CHARS_SHOWN),
-                "values": [*different][:MAX_EXAMPLE_VALUES],
+                "values": [*different][:MAX_EXAMPLE_VALUES_PER_COLUMN],
                 "part": part,
             }
 
 
 def _make_unreadable_error(
-    rows: SampleRows,
+    rows: SampledRows,
     columns: Sequence[Column],
     strange: UnknownRows,
     where: str,
@@ -353,14 +354,14 @@ def _make_unreadable_error(
     return error
 
 
-def describe_missing_parts(rows: SampleRows, columns: Sequence[Column]) -> Iterator[str]:
+def describe_missing_parts(rows: SampledRows, columns: Sequence[Column]) -> Iterator[str]:
     """Yield what a log lacks to be read as conversations."""
     texts = []
     for column in columns:
         if estimate_text_likelihood(column) > 0.2:
             texts.append(column)
 
-    pair = _find_two_answers(
+    pair = _find_two_answer_columns(
         [column for column in columns if any(" " in text for text in column.texts)]
     )
     if pair:
@@ -373,7 +374,7 @@ def describe_missing_parts(rows: SampleRows, columns: Sequence[Column]) -> Itera
         yield "no column has sentences that somebody said"
         return
 
-    named = ", ".join(repr(column.path) for column in texts[:MAX_EXAMPLE_VALUES])
+    named = ", ".join(repr(column.path) for column in texts[:MAX_EXAMPLE_VALUES_PER_COLUMN])
     # the first that is missing: who speaks, which conversation, or turns of two sides
     if not any(estimate_role_likelihood(column) > 0.2 for column in columns) and not lists:
         yield f"words may be in {named}, but no column says who speaks"
@@ -383,7 +384,7 @@ def describe_missing_parts(rows: SampleRows, columns: Sequence[Column]) -> Itera
         yield f"words may be in {named}, but what comes out does not look like turns of two sides"
 
 
-def _find_two_answers(texts: Sequence[Column]) -> list[Column]:
+def _find_two_answer_columns(texts: Sequence[Column]) -> list[Column]:
     """Return two columns of texts whose names differ in a number or a letter at the end."""
     stems: dict[str, list[Column]] = {}
     for column in texts:
@@ -408,7 +409,7 @@ def read_first_rows(sources: Iterable[Any], most: int = MAX_SAMPLE_ROWS) -> list
     return first
 
 
-def _cut_value(value: object) -> object:
+def _shorten_example_value(value: object) -> object:
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False, default=str)[:200]
     return value[:200] if isinstance(value, str) else value

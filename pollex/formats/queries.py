@@ -18,7 +18,7 @@ from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.bounds import QUERY_TIMEOUT_SECONDS
 from pollex.formats.file_kinds import QUERY_SOURCE_PATTERN
-from pollex.formats.json_rows import LogRow, iterate_value_rows
+from pollex.formats.json_rows import LogRow, iterate_rows_of_json_value
 from pollex.formats.query_process import run_query_in_process
 from pollex.store.folder import make_utf8_path
 from pollex.text import escape_controls
@@ -81,7 +81,7 @@ def iterate_connection_rows(
     from pollex.formats.databases import iterate_table_rows  # queries alone need it
 
     for number, fields in enumerate(iterate_table_rows(connection, table, parameters), start=1):
-        yield from iterate_value_rows(source, number, fields)
+        yield from iterate_rows_of_json_value(source, number, fields)
 
 
 _READING_QUERY_PATTERN = re.compile(
@@ -150,7 +150,7 @@ def iterate_query_rows(
     for row in run_query_in_process(kind, place, query, seconds):
         number += 1
         rows = (
-            iterate_value_rows(where, number, row)
+            iterate_rows_of_json_value(where, number, row)
             if kind == "duckdb"
             else [LogRow(where, number, row)]
         )

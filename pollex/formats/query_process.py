@@ -1,7 +1,7 @@
 """A query in a process of its own: how it is started, how long it has, how it ends, and what it gives.
 
 What a query does can't be bounded from within: endless rows, recursion, or one value of a gigabyte.
-Its process may take `MAX_MEMORY_BYTES`, is ended after its seconds, and ends with whoever started it, however
+Its process may take `MAX_QUERY_PROCESS_MEMORY_BYTES`, is ended after its seconds, and ends with whoever started it, however
 that ends.
 """
 
@@ -20,11 +20,11 @@ from typing import Any
 from pollex.errors import BadInput
 from pollex.formats.bounds import QUERY_TIMEOUT_SECONDS
 
-MAX_MEMORY_BYTES = 1 << 30
+MAX_QUERY_PROCESS_MEMORY_BYTES = 1 << 30
 """Bytes that the process may fill."""
-MAX_SPOOL_BYTES = 20 << 30
+MAX_QUERY_RESULT_BYTES = 20 << 30
 """Bytes of rows that a query may give."""
-END_GRACE_SECONDS = 1.0
+SECONDS_FOR_QUERY_PROCESS_TO_END = 1.0
 """Seconds in which it may end by itself, and tell its server so."""
 MEMORY_EXCEEDED_REASON = "it takes more than 1 GB of memory"
 
@@ -93,7 +93,7 @@ def _run_query_process(
             with suppress(BrokenPipeError):  # it ended at once, and its outcome says why
                 process.stdin.write(json.dumps(request).encode() + b"\n")
                 process.stdin.flush()
-            process.wait(seconds + 2 * END_GRACE_SECONDS)
+            process.wait(seconds + 2 * SECONDS_FOR_QUERY_PROCESS_TO_END)
         except subprocess.TimeoutExpired:
             hint = f"{SMALLER_QUERY_HINT}, or give it longer"
             option = {"query_seconds": str(int(10 * seconds))}
@@ -110,7 +110,7 @@ def _end_query_process(process: "subprocess.Popen[bytes]") -> None:
         with suppress(OSError):
             process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(END_GRACE_SECONDS)
+            process.wait(SECONDS_FOR_QUERY_PROCESS_TO_END)
         process.kill()
 
 
@@ -122,16 +122,16 @@ def main() -> None:
 
     request = json.loads(sys.stdin.buffer.readline())
     # bounds hold before any database is opened
-    _limit_resources(request["seconds"])
+    _limit_resources_of_this_process(request["seconds"])
     cancels: list[Callable[[], None]] = []
     threading.Thread(target=_end_process_with_parent, args=[cancels], daemon=True).start()
 
-    from pollex.formats.databases import DATABASE_READERS, QueryError  # what opens databases
+    from pollex.formats.databases import DATABASE_READER_BY_KIND, QueryError  # what opens databases
 
     outcome: dict[str, object]
     try:
         with Path(request["rows"]).open("w", encoding="utf-8") as file:
-            for row in DATABASE_READERS[request["kind"]](
+            for row in DATABASE_READER_BY_KIND[request["kind"]](
                 request["place"], request["query"], cancels
             ):
                 file.write(json.dumps(row) + "\n")
@@ -147,13 +147,13 @@ def main() -> None:
     os._exit(0)  # without waiting for what a database does at its end
 
 
-def _limit_resources(seconds: float) -> None:
+def _limit_resources_of_this_process(seconds: float) -> None:
     """Bound memory, files and time of this process by the system."""
     import resource  # Windows has none, and no databases there
 
     for limit, most in (
-        (resource.RLIMIT_DATA, MAX_MEMORY_BYTES),
-        (resource.RLIMIT_FSIZE, MAX_SPOOL_BYTES),
+        (resource.RLIMIT_DATA, MAX_QUERY_PROCESS_MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, MAX_QUERY_RESULT_BYTES),
         (resource.RLIMIT_CORE, 0),
     ):
         hard = resource.getrlimit(limit)[1]
@@ -163,7 +163,7 @@ def _limit_resources(seconds: float) -> None:
         resource.setrlimit(limit, (most, hard))
 
     signal.setitimer(
-        signal.ITIMER_REAL, seconds + 4 * END_GRACE_SECONDS
+        signal.ITIMER_REAL, seconds + 4 * SECONDS_FOR_QUERY_PROCESS_TO_END
     )  # which ends it, whatever it does
 
 

@@ -4,8 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from pollex.formats.write import format_list_as_sql, make_encodable, open_array_file, open_row_file
-from pollex.rubrics.answers import NEUTRAL_VALUE, Answer, Unanswered
+from pollex.formats.write import (
+    format_list_as_sql,
+    open_array_file,
+    open_row_file,
+    replace_lone_surrogates,
+)
+from pollex.rubrics.answers import MIDDLE_OPTION_VALUE, Answer, Unanswered
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import AnswerColumns, Score, ScoreColumns, compute_answer_value
@@ -42,7 +47,7 @@ SCORE_COLUMN_TYPES = {
 """Fields with DuckDB's types. New ones come last, so that no column moves."""
 
 
-def name_judge_column(judge: str) -> str:
+def make_judge_column_name(judge: str) -> str:
     """Name the column with a judge's probability."""
     return f"probability_{judge}"
 
@@ -66,7 +71,7 @@ def open_score_file(
     """
     columns = (
         SCORE_COLUMN_TYPES
-        | {name_judge_column(judge): "DOUBLE" for judge in judges}
+        | {make_judge_column_name(judge): "DOUBLE" for judge in judges}
         | _make_rating_column_types(rubrics, judges)
     )
     if wide or path.suffix == ".csv":
@@ -76,7 +81,7 @@ def open_score_file(
                 for rubric in rubric_set.rubrics:
                     rubric_ids.append(rubric.id)
 
-        columns |= {name_rubric_column(rubric): "DOUBLE" for rubric in rubric_ids}
+        columns |= {make_rubric_column_name(rubric): "DOUBLE" for rubric in rubric_ids}
 
     if path.suffix == ".csv":
         del columns["answers"]
@@ -110,11 +115,11 @@ def _make_score_arrays(
     values = _make_score_columns(scores, rubrics, judges, other, answers)
     about, sql = make_column_arrays(
         plain,
-        list(zip(*(map(make_encodable, values[name]) for name in plain), strict=True)),
+        list(zip(*(map(replace_lone_surrogates, values[name]) for name in plain), strict=True)),
     )
     structs = []
     for answer in answers:
-        structs.append(tuple(map(make_encodable, map(answer.get, ANSWER_FIELD_TYPES))))
+        structs.append(tuple(map(replace_lone_surrogates, map(answer.get, ANSWER_FIELD_TYPES))))
 
     different, every = format_list_as_sql(ANSWER_FIELD_TYPES, structs)
     # places count from 1 in SQL; 0 is an answer that wasn't asked
@@ -130,7 +135,7 @@ def _make_score_arrays(
     return {"about": about, "different": different}, query
 
 
-def name_rubric_column(rubric: str) -> str:
+def make_rubric_column_name(rubric: str) -> str:
     """Name the column with a rubric's value."""
     return f"rubric_{rubric}"
 
@@ -172,7 +177,9 @@ def _make_score_columns(
     if other is not None:
         whose = []
         for score in scores:
-            whose.append((other if was_answered_by(other, score) else rubrics).judge.name)
+            whose.append(
+                (other if was_score_answered_by_model_of_set(other, score) else rubrics).judge.name
+            )
 
     # the columns that every score has
     values_by_column: dict[str, Sequence[object]] = {"id": scores.ids}
@@ -187,7 +194,9 @@ def _make_score_columns(
         "differs": [why or None for why in scores.column("differs")],
     }
     values_by_column |= {
-        name_judge_column(judge): [ratings_of_judges.get(judge) for ratings_of_judges in judged]
+        make_judge_column_name(judge): [
+            ratings_of_judges.get(judge) for ratings_of_judges in judged
+        ]
         for judge in judges
     }
     # ratings, and a column for each grade and judge
@@ -201,7 +210,7 @@ def _make_score_columns(
     if wide is not None:
         unasked = [None] * len(scores)
         values_by_column |= {
-            name_rubric_column(rubric.id): unasked
+            make_rubric_column_name(rubric.id): unasked
             for rubric_set in (rubrics, other)
             if rubric_set
             for rubric in rubric_set.rubrics
@@ -211,7 +220,7 @@ def _make_score_columns(
         for rubric, places in zip(
             scores.answers.rubrics, scores.answers.index.T.tolist(), strict=True
         ):
-            values_by_column[name_rubric_column(rubric)] = [values[place] for place in places]
+            values_by_column[make_rubric_column_name(rubric)] = [values[place] for place in places]
 
     return {
         name: values_by_column[name]
@@ -265,7 +274,7 @@ def _make_rating_fields(score: Score) -> dict[str, float]:
     return ratings | {f"rating_by_{judge}": value for judge, value in score.judge_ratings.items()}
 
 
-def was_answered_by(rubrics: RubricSet, score: Score) -> bool:
+def was_score_answered_by_model_of_set(rubrics: RubricSet, score: Score) -> bool:
     """Tell whether the model of a set was asked for a score."""
     return any(_is_answer_of_judge(rubrics, answer) for answer in score.answers)
 
@@ -304,5 +313,5 @@ def get_answer_value(answer: Answer, rubrics: RubricSet) -> float:
     return compute_answer_value(
         answer,
         rubrics.judge.options.value,
-        rubrics.never.get(answer.question_id, NEUTRAL_VALUE),
+        rubrics.never.get(answer.question_id, MIDDLE_OPTION_VALUE),
     )

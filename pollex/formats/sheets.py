@@ -13,7 +13,7 @@ MAX_HEADER_SEARCH_ROWS = 20
 """Rows of a sheet by which its header is found."""
 MIN_TABLE_COLUMNS = 3
 """Columns of a sheet that may have lines of a title above its header."""
-MAX_TITLE_ROWS = 8
+MAX_TITLE_ROWS_ABOVE_SHEET_HEADER = 8
 """Lines of a title at most."""
 
 
@@ -85,7 +85,7 @@ def _find_header_row(rows: Sequence[Sequence[object]]) -> int:
 
     # the first row that is nearly as wide as the widest
     wide = next(number for number, cells in enumerate(filled) if cells >= 0.7 * max(filled))
-    if wide <= MAX_TITLE_ROWS and all(cells <= 2 for cells in filled[:wide]):
+    if wide <= MAX_TITLE_ROWS_ABOVE_SHEET_HEADER and all(cells <= 2 for cells in filled[:wide]):
         return wide
     return first
 

@@ -37,7 +37,7 @@ SOURCE_TITLE_NAMES = (
 )
 
 
-def split_off_sources(fields: JsonObject) -> tuple[tuple[Source, ...], JsonDict]:
+def split_sources_from_row_fields(fields: JsonObject) -> tuple[tuple[Source, ...], JsonDict]:
     """Return the documents that a row's fields hold, each once, and the fields without them."""
     if _SOURCE_FIELD_NAME_SET.isdisjoint(fields):  # as in most rows
         return (), dict(fields)

@@ -16,19 +16,19 @@ from pollex.text import format_count
 
 MAX_TURNS_COMPARED = 10_000
 """Turns whose words are compared with others'."""
-MIN_CONVERSATIONS = 3
+MIN_CONVERSATIONS_TO_REPORT_STRUCTURE = 3
 """Conversations from which on something is said of them."""
 MIN_TURNS_TO_REPEAT = 20
 """Turns from which on words are said to repeat."""
-MIN_UNUSUAL_SHARE = 0.5
+MIN_UNUSUAL_CONVERSATION_SHARE_TO_REPORT = 0.5
 """Share of conversations that is out of the ordinary."""
-MIN_EMPTY_SHARE = 0.1
+MIN_EMPTY_TURN_SHARE_TO_REPORT = 0.1
 """Share of turns without words that is much."""
-MIN_SAME_SIDE_SHARE = 1 / 3
+MIN_SHARE_OF_TURNS_AFTER_SAME_SIDE = 1 / 3
 """Share of a side's turns that follow its own that is much."""
 MIN_SYSTEM_ANSWERS_SHARE = 0.9
 """Share of conversations in which the system answers users, and nobody else does, where it is the assistant."""
-MAX_DISTINCT_SHARE = 0.1
+MAX_DISTINCT_TEXT_SHARE_OF_REPETITIVE_LOG = 0.1
 """Share of different texts among all that is little."""
 
 
@@ -91,7 +91,7 @@ class LogStructure:
             a.role for a, b in pairwise(conversation.turns) if a.role == b.role and not a.calls
         )
         for role, times in repeated.items():
-            if role in spoken and times >= MIN_SAME_SIDE_SHARE * spoken[role]:
+            if role in spoken and times >= MIN_SHARE_OF_TURNS_AFTER_SAME_SIDE * spoken[role]:
                 self.in_a_row[role] += 1
 
     @property
@@ -111,11 +111,11 @@ class LogStructure:
     def faults(self) -> Iterator[str]:
         """What is out of the ordinary, in words."""
         n = self.conversations
-        if n < MIN_CONVERSATIONS:
+        if n < MIN_CONVERSATIONS_TO_REPORT_STRUCTURE:
             return
 
         one_sided = self.one_sided.total()
-        if one_sided >= MIN_UNUSUAL_SHARE * n:
+        if one_sided >= MIN_UNUSUAL_CONVERSATION_SHARE_TO_REPORT * n:
             roles = " and ".join(
                 f"{role}'s ({times})" for role, times in self.one_sided.most_common()
             )
@@ -123,12 +123,15 @@ class LogStructure:
             yield f"{one_sided} of {of} have turns of one side alone, the {roles}"
 
         for role, times in self.in_a_row.items():
-            if times >= MIN_UNUSUAL_SHARE * n:
+            if times >= MIN_UNUSUAL_CONVERSATION_SHARE_TO_REPORT * n:
                 yield f"in {times} of {n} conversations turns of the {role} follow each other, with no other between"
 
-        if self.empty >= MIN_EMPTY_SHARE * self.turns and self.empty:
+        if self.empty >= MIN_EMPTY_TURN_SHARE_TO_REPORT * self.turns and self.empty:
             yield f"{self.empty} of {self.turns} turns of user and assistant have no words"
-        if self.compared >= MIN_TURNS_TO_REPEAT and self.different < MAX_DISTINCT_SHARE:
+        if (
+            self.compared >= MIN_TURNS_TO_REPEAT
+            and self.different < MAX_DISTINCT_TEXT_SHARE_OF_REPETITIVE_LOG
+        ):
             most = self.texts.most_common(1)[0][1]
             yield f"{self.compared} turns have {len(self.texts)} different texts, one of them {most} times"
 

@@ -9,14 +9,14 @@ from pollex.formats.json_rows import LogRow
 
 MAX_LINES_EXAMINED = 400
 """Lines by which such a table is told."""
-NULL_MARK = "\\N"
+NULL_CELL_TEXT = "\\N"
 _ESCAPE_PATTERN = re.compile(r"\\(.)")
 _ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
 _ESCAPED_LINE_END_PATTERN = re.compile(r"\\n\\n|[.!?:,;–]\\n(?![a-z])")
 """A line's end between words; a name of a folder is none."""
 
 
-def is_escaped_tab_table(lines: Iterable[str]) -> bool:
+def are_lines_escaped_tab_table(lines: Iterable[str]) -> bool:
     """Return whether lines are such a table: as many tabs in each, no quoted cell, and an escape."""
     begin = [line.rstrip("\r\n") for line in islice(lines, MAX_LINES_EXAMINED)]
     tabs = set()
@@ -33,7 +33,7 @@ def is_escaped_tab_table(lines: Iterable[str]) -> bool:
 
     if any(len(cell) > 1 and cell.startswith('"') and cell.endswith('"') for cell in cells):
         return False
-    return NULL_MARK in cells or any(map(_ESCAPED_LINE_END_PATTERN.search, cells))
+    return NULL_CELL_TEXT in cells or any(map(_ESCAPED_LINE_END_PATTERN.search, cells))
 
 
 def iterate_tab_rows(source: str, lines: Iterable[str]) -> Iterator[LogRow | BadRow]:
@@ -55,6 +55,6 @@ def iterate_tab_rows(source: str, lines: Iterable[str]) -> Iterator[LogRow | Bad
 
 
 def _unescape_cell(cell: str) -> str:
-    if cell == NULL_MARK:
+    if cell == NULL_CELL_TEXT:
         return ""
     return _ESCAPE_PATTERN.sub(lambda escape: _ESCAPED_CHARACTERS.get(escape[1], escape[1]), cell)

@@ -66,7 +66,7 @@ class TalkPart:
         return is_transcript(self.text)
 
 
-def is_talk_text(lines: Sequence[str]) -> bool:
+def are_lines_transcripts(lines: Sequence[str]) -> bool:
     """Return whether a text's first lines are talks whose turns begin with who speaks."""
     talks = []
     for part in _split_talk_parts(lines):
@@ -121,7 +121,7 @@ def _split_talk_parts(lines: Sequence[str]) -> list[TalkPart]:
             parts.append(TalkPart(fields=_parse_divider_fields(between["inside"])))
 
     for part in parts:
-        _move_edge_fields(part)
+        _move_edge_lines_to_fields(part)
 
     # a heading with nothing below it speaks of the talk after the next line
     for above, part in pairwise(parts):
@@ -178,9 +178,9 @@ def _is_thumb_match(thumb: re.Match[str]) -> bool:
     return bool(thumb["sign"]) or is_usual_thumb(thumb["word"])
 
 
-def _move_edge_fields(part: TalkPart) -> None:
+def _move_edge_lines_to_fields(part: TalkPart) -> None:
     """Move lines that say something of a talk, and no turn, from a part's edges to its fields."""
-    _move_head_fields(part)
+    _move_lines_above_talk_to_fields(part)
     lines = part.lines
     pairs = []
     for line in lines:
@@ -238,7 +238,7 @@ def _move_edge_fields(part: TalkPart) -> None:
             part.fields.setdefault(_normalize_speaker(pair["name"]), pair["value"])
 
 
-def _move_head_fields(part: TalkPart) -> None:
+def _move_lines_above_talk_to_fields(part: TalkPart) -> None:
     """Move the fields in some lines above a talk, which an empty line parts from it, to the part's fields."""
     lines = part.text.splitlines()
     end = next((number for number, line in enumerate(lines) if not line.strip()), 0)

@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple, overload
 
-from pollex.conversations.conversation import Conversation, Feedback, Label, TextFlag
+from pollex.conversations.conversation import Conversation, Feedback, Label, OddTextFlag
 from pollex.conversations.logs import BadRow, Logs, format_error_list
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import ToolScore
 from pollex.formats.conservation import (
-    OUTCOME_BAD,
-    OUTCOME_LEFT_OUT,
-    OUTCOME_OVERRULED,
-    OUTCOME_REPEATED,
-    OUTCOME_TURNS,
+    ROW_OUTCOME_LEFT_OUT_BY_USER,
+    ROW_OUTCOME_REPEATED,
+    ROW_OUTCOME_REPLACED_BY_SAME_ID,
+    ROW_OUTCOME_TURNS,
+    ROW_OUTCOME_UNREADABLE,
     RowOutcomeCounter,
 )
 from pollex.formats.fields import ReadOptions
 from pollex.text import JsonDict, format_count
 
-MAX_MEMORY_BYTES = 100_000_000
+MAX_TEXT_BYTES_IN_MEMORY = 100_000_000
 """Bytes of text, about, that are kept in memory."""
-TURN_OVERHEAD_BYTES = 500
+MEMORY_BYTES_PER_TURN_BESIDE_TEXT = 500
 """Bytes that a turn takes beside its text."""
 
 
@@ -38,7 +38,7 @@ class SpilledList(Sequence[Conversation]):
     read and one parse.
     """
 
-    def __init__(self, memory: int = MAX_MEMORY_BYTES) -> None:
+    def __init__(self, memory: int = MAX_TEXT_BYTES_IN_MEMORY) -> None:
         self._room = memory
         self._kept: list[Conversation] = []
         self._file: IO[bytes] | None = None
@@ -64,7 +64,9 @@ class SpilledList(Sequence[Conversation]):
             return
 
         self._kept.append(conversation)
-        self._room -= sum(turn.size + TURN_OVERHEAD_BYTES for turn in conversation.turns)
+        self._room -= sum(
+            turn.size + MEMORY_BYTES_PER_TURN_BESIDE_TEXT for turn in conversation.turns
+        )
         # the memory is used up: all conversations move to the file
         if self._room < 0:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -142,7 +144,7 @@ class SkippedRow(NamedTuple):
 
     source: str
     line: int
-    outcome: str = OUTCOME_LEFT_OUT
+    outcome: str = ROW_OUTCOME_LEFT_OUT_BY_USER
     rows: int = 1
 
 
@@ -168,7 +170,7 @@ class ConversationRecord:
     index: int
     digest: bytes
     label: Label
-    flags: tuple[TextFlag, ...]
+    flags: tuple[OddTextFlag, ...]
     place: str
     number: str = ""
 
@@ -212,7 +214,7 @@ class LogTally:
             self._label(item)
         elif isinstance(item, BadRow):
             self._bad_rows.append(item)
-            self._conservation.add(item.source, OUTCOME_BAD, item.rows)
+            self._conservation.add(item.source, ROW_OUTCOME_UNREADABLE, item.rows)
         elif isinstance(item, SkippedRow):
             # inner steps of traces are no rows of their own
             self._counts["skipped"] += item.rows == 0
@@ -221,15 +223,15 @@ class LogTally:
             self._entries[item.conversation.id] = _make_record(len(self._shelf), item)
             self._shelf.append(item.conversation)
             self.grouped |= item.conversation.group is not None
-            self._conservation.add(item.source, OUTCOME_TURNS, item.rows)
+            self._conservation.add(item.source, ROW_OUTCOME_TURNS, item.rows)
         else:
             # the id is known: what this conversation is shows by what is counted for it
             before = self._counts["overruled"]
             self._meet(entry, item)
             if self._counts["overruled"] > before:
-                outcome = OUTCOME_OVERRULED
+                outcome = ROW_OUTCOME_REPLACED_BY_SAME_ID
             else:
-                outcome = OUTCOME_REPEATED
+                outcome = ROW_OUTCOME_REPEATED
 
             self._conservation.add(item.source, outcome, item.rows)
 
@@ -369,7 +371,7 @@ class LogTally:
     def logs(self, notes: Sequence[str]) -> Logs:
         """Everything that was taken in."""
         entries = self._entries
-        flags: dict[TextFlag, list[str]] = {}
+        flags: dict[OddTextFlag, list[str]] = {}
         for id_, entry in entries.items():
             for flag in entry.flags:
                 flags.setdefault(flag, []).append(id_)
@@ -474,8 +476,8 @@ class LogTally:
         before = self._shelf[recorded.index]
         # a longer moment of a chat takes the place of a shorter one
         if self._on_duplicate == "error" and (
-            _is_earlier_moment(before, item.conversation)
-            or _is_earlier_moment(item.conversation, before)
+            _is_earlier_state_of_conversation(before, item.conversation)
+            or _is_earlier_state_of_conversation(item.conversation, before)
         ):
             self._counts["duplicates"] += 1
             if len(item.conversation.turns) > len(before.turns):
@@ -506,7 +508,7 @@ class LogTally:
             yield f"{rows} of a trace, and left out"
 
 
-def _is_earlier_moment(early: Conversation, late: Conversation) -> bool:
+def _is_earlier_state_of_conversation(early: Conversation, late: Conversation) -> bool:
     """Return whether one begins the other and has no thumb that the other lacks."""
     agree = early.label in (Label.NONE, late.label)
     return (

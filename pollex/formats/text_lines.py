@@ -101,14 +101,14 @@ def _unescape_match(pairs: re.Match[str]) -> str:
     return _ESCAPED_CHARACTERS.get(pairs[1], pairs[1])
 
 
-def iterate_pair_rows(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
+def iterate_rows_of_key_value_lines(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
     """Yield one row for each line of `key=value` pairs; a line that is none is a row of its words."""
     for number, line in enumerate(lines, start=1):
         if text := line.strip():
             yield LogRow(source, number, dict(_parse_pairs(text)) or {"line": text})
 
 
-def iterate_prefixed_rows(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
+def iterate_rows_of_lines_ending_in_json(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
     """Yield one row for each line that ends with an object in JSON; a line that has none is a row of its words."""
     for number, line in enumerate(lines, start=1):
         if text := line.strip():
@@ -142,7 +142,7 @@ def _parse_trailing_object(line: str) -> JsonDict:
     return value if isinstance(value, dict) else {}
 
 
-def iterate_bar_rows(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
+def iterate_rows_of_bar_separated_lines(source: str, lines: Iterator[str]) -> Iterator[LogRow]:
     """Yield one row for each line of fields between bars; bars in the last field belong to it."""
     begin = list(islice(lines, MAX_LINES_EXAMINED))
     # the fewest bars of a line: further ones belong to the last field
@@ -189,8 +189,8 @@ def refuse_text_file(source: str, kind: str) -> None:
 
 
 LINE_KIND_READERS = {
-    "pairs": iterate_pair_rows,
-    "bars": iterate_bar_rows,
-    "prefixed": iterate_prefixed_rows,
+    "pairs": iterate_rows_of_key_value_lines,
+    "bars": iterate_rows_of_bar_separated_lines,
+    "prefixed": iterate_rows_of_lines_ending_in_json,
 }
 """What reads a log of lines, by their kind."""

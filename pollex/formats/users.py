@@ -13,7 +13,7 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import spell_options
 from pollex.text import JsonObject, format_count
 
-NO_GROUPS = "none"
+DO_NOT_GROUP_OPTION_VALUE = "none"
 """Given as the group's field: conversations stand alone, whatever the rows name."""
 
 PERSON_WORDS = (
@@ -59,9 +59,9 @@ NOBODY_VALUES = (
 
 SHORT_HASH_CHARS = 16
 """Characters of a hash that are kept."""
-MAX_FEW_COPIES_SHARE = 0.1
+MAX_NEAR_COPY_SHARE_TO_NOTE_AS_FEW = 0.1
 """Share of conversations up to which near-copies cost too little to be looked at further."""
-SURE_Z_SCORE = 1.645
+MIN_Z_SCORE_OF_SIMILAR_LABELS = 1.645
 
 MAX_NESTING_DEPTH = 3
 MIN_USERS = 4
@@ -150,7 +150,9 @@ class UserFields:
 
         # all but one conversation of each group would be lost to the figures
         lost = len(copies) - len(set(copies.values()))
-        if lost <= MAX_FEW_COPIES_SHARE * len(labels) or _have_similar_labels(copies, labels):
+        if lost <= MAX_NEAR_COPY_SHARE_TO_NOTE_AS_FEW * len(labels) or _have_similar_labels(
+            copies, labels
+        ):
             return copies
         return {}
 
@@ -229,7 +231,10 @@ def _have_similar_labels(groups: Mapping[str, str], labels: Mapping[str, Label])
         for group_thumbs in several
     ) / (share * (1 - share))
     part = 2 / (9 * freedom)
-    return float(((spread / freedom) ** (1 / 3) - (1 - part)) / part**0.5) > SURE_Z_SCORE
+    return (
+        float(((spread / freedom) ** (1 / 3) - (1 - part)) / part**0.5)
+        > MIN_Z_SCORE_OF_SIMILAR_LABELS
+    )
 
 
 def format_copies_note(copies: Mapping[str, str]) -> str:
@@ -237,7 +242,7 @@ def format_copies_note(copies: Mapping[str, str]) -> str:
     texts = len(set(copies.values()))
     return (
         f"in {len(copies):,} conversations the user says the same as in another one ({texts:,} different ones): these "
-        f"count together ({spell_options(group_field=NO_GROUPS)}: each alone)"
+        f"count together ({spell_options(group_field=DO_NOT_GROUP_OPTION_VALUE)}: each alone)"
     )
 
 
@@ -261,5 +266,5 @@ def format_users_note(
 
     return (
         f"the field {path!r} names {different:,} users, up to {most:,} conversations each{rest}: "
-        f"a user's conversations count together ({spell_options(group_field=NO_GROUPS)}: each alone)"
+        f"a user's conversations count together ({spell_options(group_field=DO_NOT_GROUP_OPTION_VALUE)}: each alone)"
     )

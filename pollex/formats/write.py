@@ -41,7 +41,7 @@ ROW_GROUP_SIZE = 4096
 SourcePath = str | Path | None
 
 
-def require_writable(
+def require_writable_output_path(
     path: Path,
     *read: SourcePath,
     regular: bool = False,
@@ -167,7 +167,7 @@ def require_known_ending(
             hint=f"use {', '.join(formats)}",
         )
 
-    require_writable(path, *read)
+    require_writable_output_path(path, *read)
     path.parent.mkdir(parents=True, exist_ok=True)
 
 
@@ -189,11 +189,11 @@ def write_rows(
         put(rows)
 
 
-WriteBatch = Callable[[OutputRows], None]
+WriteRowBatch = Callable[[OutputRows], None]
 
 
 @contextmanager
-def open_row_file(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBatch]:
+def open_row_file(path: Path, columns: Mapping[str, str]) -> Iterator[WriteRowBatch]:
     """Open a file for rows that come in batches; it appears whole at the end, or not at all. See `write_rows`."""
     form = {".csv": _open_csv, ".parquet": _open_parquet}.get(path.suffix, _open_json_lines)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -201,11 +201,11 @@ def open_row_file(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBatch
         yield put
 
 
-POLLEX_MARK = "pollex"
+WRITTEN_BY_POLLEX_MARK = "pollex"
 """Stands in most files that pollex makes for other tools."""
 
 
-def write_folder(
+def write_text_files_into_folder(
     folder: Path,
     texts: Mapping[str, str],
     *read: SourcePath,
@@ -222,11 +222,13 @@ def write_folder(
     make_folder(folder)
     before = {name: _read_existing_text(folder / name) for name in texts}
     # the folder is ours if every file in it that should have the mark has it
-    marked = [name for name in texts if POLLEX_MARK in texts[name]]
-    is_ours = bool(marked) and all(POLLEX_MARK in (before[name] or "") for name in marked)
+    marked = [name for name in texts if WRITTEN_BY_POLLEX_MARK in texts[name]]
+    is_ours = bool(marked) and all(
+        WRITTEN_BY_POLLEX_MARK in (before[name] or "") for name in marked
+    )
     # all files are looked at before the first is written
     for name, text in texts.items():
-        require_writable(folder / name, *read, named=False)
+        require_writable_output_path(folder / name, *read, named=False)
         there = before[name]
         if there in (None, text):
             continue
@@ -248,8 +250,8 @@ def write_folder(
 
 def _is_own_earlier_file(text: str, there: str) -> bool:
     """Tell whether a file that is there can be an earlier one of ours: by its mark, or by the keys of its rows."""
-    if POLLEX_MARK in text:
-        return POLLEX_MARK in there
+    if WRITTEN_BY_POLLEX_MARK in text:
+        return WRITTEN_BY_POLLEX_MARK in there
 
     keys = _list_first_row_keys(text)
     return bool(keys) and keys == _list_first_row_keys(there)
@@ -285,7 +287,7 @@ def write_json_lines(path: Path, rows: Iterable[object], *, named: bool = True) 
 
 
 @contextmanager
-def _open_json_lines(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBatch]:
+def _open_json_lines(path: Path, columns: Mapping[str, str]) -> Iterator[WriteRowBatch]:
     with open_draft(path) as draft, draft.open("w", encoding="utf-8", errors="replace") as out:
         yield lambda rows: out.writelines(
             f"{json.dumps({name: row[name] for name in columns}, ensure_ascii=False)}\n"
@@ -294,7 +296,7 @@ def _open_json_lines(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBa
 
 
 @contextmanager
-def _open_csv(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBatch]:
+def _open_csv(path: Path, columns: Mapping[str, str]) -> Iterator[WriteRowBatch]:
     """Write RFC 4180 with formulas escaped by an apostrophe, lists and objects as JSON."""
     from pollex.formats.csv_rows import escape_formula  # other formats don't need it
 
@@ -305,16 +307,17 @@ def _open_csv(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBatch]:
         writer = csv.writer(out)
         writer.writerow([escape_formula(name) for name in columns])
         yield lambda rows: writer.writerows(
-            [escape_formula(_as_cell(row[name])) for name in columns] for row in rows
+            [escape_formula(_convert_value_to_csv_cell(row[name])) for name in columns]
+            for row in rows
         )
 
 
-def _as_cell(value: object) -> object:
+def _convert_value_to_csv_cell(value: object) -> object:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
 @contextmanager
-def _open_parquet(path: Path, columns: Mapping[str, str]) -> Iterator[WriteBatch]:
+def _open_parquet(path: Path, columns: Mapping[str, str]) -> Iterator[WriteRowBatch]:
     with open_array_file(path, columns) as put:
         yield lambda rows: put(
             *_make_row_arrays([[row[name] for name in columns] for row in rows], columns)
@@ -436,7 +439,7 @@ def format_list_as_sql(
 def _convert_cell(type_: str, value: Any) -> object:
     """Return a value as DuckDB takes it: numbers of one type, no lone surrogates, no NaN."""
     if type_ == "VARCHAR" and value is not None:
-        return make_encodable(
+        return replace_lone_surrogates(
             value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         )
     if type_ == "DOUBLE":
@@ -446,7 +449,7 @@ def _convert_cell(type_: str, value: Any) -> object:
     return value
 
 
-def make_encodable(value: object) -> object:
+def replace_lone_surrogates(value: object) -> object:
     """Replace lone surrogates in a text as the other formats do."""
     if not isinstance(value, str) or value.isascii():
         return value

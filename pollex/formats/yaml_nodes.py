@@ -9,16 +9,16 @@ if TYPE_CHECKING:
     import yaml
 
 
-def count_expanded_size(node: yaml.Node) -> float:
+def count_yaml_size_with_aliases_expanded(node: yaml.Node) -> float:
     """Count a node's parts and characters with each alias written out; infinite where it holds itself.
 
     Raises:
         RecursionError: It is nested too deeply.
     """
-    return _count(node, {})
+    return _count_expanded_size_of_node(node, {})
 
 
-def _count(node: yaml.Node, sizes: dict[int, float]) -> float:
+def _count_expanded_size_of_node(node: yaml.Node, sizes: dict[int, float]) -> float:
     if id(node) not in sizes:
         # infinite while it is counted, so that an alias inside of itself stays so
         sizes[id(node)] = math.inf
@@ -29,7 +29,7 @@ def _count(node: yaml.Node, sizes: dict[int, float]) -> float:
             size = 0
             for child in node.value:
                 for part in child if isinstance(child, tuple) else (child,):
-                    size += _count(part, sizes)
+                    size += _count_expanded_size_of_node(part, sizes)
 
         sizes[id(node)] = 1 + size
 

@@ -147,11 +147,11 @@ def split_recorded_request(request: Request) -> tuple[str, list[str]]:
 
     statements = []
     for statement in _NUMBERED_STATEMENT_REGEX.findall(last):
-        statements.append(_key_of_statement(statement, data))
+        statements.append(_make_key_of_statement(statement, data))
     return hashlib.sha256(identity.encode()).hexdigest()[:16], statements
 
 
-def _key_of_statement(statement: str, data: str) -> str:
+def _make_key_of_statement(statement: str, data: str) -> str:
     check = _CANARY_STATEMENT_REGEX.fullmatch(statement)
     if check:
         return f"check: {check[1] is None or check[1] in data}"

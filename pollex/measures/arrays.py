@@ -12,7 +12,7 @@ Bools = npt.NDArray[np.bool_]
 Item = TypeVar("Item")
 
 
-def number_names(names: Iterable[Hashable]) -> Ints:
+def assign_numbers_to_names(names: Iterable[Hashable]) -> Ints:
     """Give names numbers from 0 on, in the order in which they first come `[name]`."""
     places: dict[Hashable, int] = {}
     return np.array(
@@ -21,7 +21,7 @@ def number_names(names: Iterable[Hashable]) -> Ints:
     )
 
 
-def draw_items(
+def draw_random_items_in_order(
     items: Sequence[Item],
     max_items: int,
     rng: np.random.Generator,

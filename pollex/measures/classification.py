@@ -19,24 +19,24 @@ from numpy.typing import ArrayLike
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import (
+    BOOTSTRAP_RESAMPLES,
     MIN_UNITS_FOR_INTERVAL,
-    RESAMPLES,
     ClassSample,
     Figure,
     Measure,
-    Statistic,
-    compute_interval_bounds,
-    compute_log_odds_bounds,
-    compute_share_interval,
+    WeightedStatistic,
+    compute_clopper_pearson_interval,
+    compute_interval_bounds_from_resamples,
+    compute_interval_bounds_on_log_odds,
     divide_or_nan,
-    estimate_figures,
-    make_exact_share,
+    estimate_figures_on_same_resamples,
+    make_share_with_exact_interval,
 )
 
-MIN_CLEAR_CASES = 20
+MIN_CONVERSATIONS_OUTSIDE_WINDOW_TO_REPORT = 20
 """Conversations outside the window from which on people are told how often these are right."""
 
-TOO_FEW_CLEAR_CASES = "too few clear cases to say"
+TOO_FEW_OUTSIDE_WINDOW_NOTE = "too few clear cases to say"
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,12 @@ class Assessment:
     def shown(self, name: str) -> Figure:
         """Return a figure as people read it: where few cases are clear, it says so instead."""
         figure: Figure = getattr(self, name)
-        if name == "confident_accuracy" and figure.value is not None and figure.n < MIN_CLEAR_CASES:
-            return Figure(None, n=figure.n, undefined=TOO_FEW_CLEAR_CASES)
+        if (
+            name == "confident_accuracy"
+            and figure.value is not None
+            and figure.n < MIN_CONVERSATIONS_OUTSIDE_WINDOW_TO_REPORT
+        ):
+            return Figure(None, n=figure.n, undefined=TOO_FEW_OUTSIDE_WINDOW_NOTE)
         return figure
 
 
@@ -87,7 +91,7 @@ class WindowAssessment:
     negative: Figure
 
 
-ExactInterval = Callable[[float], tuple[float, float]]
+ExactIntervalOfZeroOrOne = Callable[[float], tuple[float, float]]
 """The interval of a figure that is 0 or 1, of which all resamples are alike."""
 
 
@@ -100,22 +104,22 @@ class _ClassMeasure:
         units: Effective sample size, if smaller than the smaller class.
     """
 
-    statistic: Statistic
+    statistic: WeightedStatistic
     n: int
     empty: str = ""
     needs_labels: bool = True
-    exact: ExactInterval | None = None
+    exact: ExactIntervalOfZeroOrOne | None = None
     odds: bool = False
     units: int | None = None
 
 
-def assess_scores(
+def assess_scores_against_labels(
     scores: Floats,
     positive: Bools,
     theta: float | Floats,
     outside: Bools,
     rng: np.random.Generator,
-    resamples: int = RESAMPLES,
+    resamples: int = BOOTSTRAP_RESAMPLES,
     together: Ints | None = None,
 ) -> Assessment:
     """Measure scores against labels.
@@ -157,13 +161,15 @@ def assess_scores(
                 2 * (called_positive & positive), called_positive.astype(int) + positive
             ),
             sum(sizes),
-            exact=lambda value: _bound_f1(*_bound_all_or_none(either)(value)),
+            exact=lambda value: _bound_f1_of_zero_or_one(
+                *_make_exact_interval_of_zero_or_one(either)(value)
+            ),
         ),
         # Of as many pairs that share no conversation all are won, or all are lost.
         "auc": _ClassMeasure(
             make_auc_statistic(scores, sizes[0]),
             sum(sizes),
-            exact=_bound_all_or_none(min(sample.having)),
+            exact=_make_exact_interval_of_zero_or_one(min(sample.having)),
             odds=True,
         ),
         "delta_netsat": _ClassMeasure(
@@ -177,7 +183,7 @@ def assess_scores(
             "none, since every score is in its window of doubt",
         ),
     }
-    metrics = _estimate_figures(measures, sample, rng, resamples)
+    metrics = _estimate_figures_of_measures(measures, sample, rng, resamples)
 
     return Assessment(
         n=sum(sizes),
@@ -187,7 +193,7 @@ def assess_scores(
     )
 
 
-def assess_window(
+def assess_uncertainty_window(
     over: Bools,
     under: Bools,
     positive: Bools,
@@ -199,7 +205,7 @@ def assess_window(
         over: Whether a score is confidently positive `[conversation]`.
         under: Whether it is confidently negative `[conversation]`.
         positive: Labels `[conversation]`.
-        together: As for `assess_scores`.
+        together: As for `assess_scores_against_labels`.
     """
     nothing = "nothing is outside the window"
     if together is None:
@@ -207,13 +213,13 @@ def assess_window(
     else:
         unit = np.asarray(together)
 
-    yield_rate = _make_exact_figure(
+    yield_rate = _make_share_figure_with_exact_interval(
         over | under,
         np.ones(len(positive), bool),
         unit,
         "no conversations",
     )
-    accuracy = _make_exact_figure(
+    accuracy = _make_share_figure_with_exact_interval(
         (over & positive) | (under & ~positive),
         over | under,
         unit,
@@ -222,18 +228,22 @@ def assess_window(
     return WindowAssessment(
         yield_rate=yield_rate,
         accuracy=accuracy,
-        positive=_make_exact_figure(over & positive, over, unit, f"{nothing} on this side"),
-        negative=_make_exact_figure(under & ~positive, under, unit, f"{nothing} on this side"),
+        positive=_make_share_figure_with_exact_interval(
+            over & positive, over, unit, f"{nothing} on this side"
+        ),
+        negative=_make_share_figure_with_exact_interval(
+            under & ~positive, under, unit, f"{nothing} on this side"
+        ),
     )
 
 
-def _make_exact_figure(
+def _make_share_figure_with_exact_interval(
     part: Bools,
     whole: Bools,
     unit: Ints,
     empty: str,
 ) -> Figure:
-    return make_exact_share(
+    return make_share_with_exact_interval(
         int(part.sum()),
         int(whole.sum()),
         len(np.unique(unit[whole])),
@@ -258,19 +268,19 @@ def estimate_auc(
     scores: Floats,
     positive: Bools,
     rng: np.random.Generator,
-    resamples: int = RESAMPLES,
+    resamples: int = BOOTSTRAP_RESAMPLES,
     together: Ints | None = None,
 ) -> Figure:
     """Compute the AUC with its interval; undefined with one class.
 
     Args:
-        together: As for `assess_scores`.
+        together: As for `assess_scores_against_labels`.
     """
     # an AUC of 0 or 1 has the exact interval of as many pairs as share no conversation
     order, sample = _order_positives_first(positive, together)
     exact = None
     if 0 not in sample.sizes:
-        exact = _bound_all_or_none(min(sample.having))
+        exact = _make_exact_interval_of_zero_or_one(min(sample.having))
 
     measure = _ClassMeasure(
         make_auc_statistic(scores[order], sample.sizes[0]),
@@ -278,7 +288,7 @@ def estimate_auc(
         exact=exact,
         odds=True,
     )
-    return _estimate_figures({"auc": measure}, sample, rng, resamples)["auc"]
+    return _estimate_figures_of_measures({"auc": measure}, sample, rng, resamples)["auc"]
 
 
 def estimate_auc_difference(
@@ -286,7 +296,7 @@ def estimate_auc_difference(
     second: Floats,
     positive: Bools,
     rng: np.random.Generator,
-    resamples: int = RESAMPLES,
+    resamples: int = BOOTSTRAP_RESAMPLES,
     together: Ints | None = None,
 ) -> Figure:
     """Subtract the AUC of `second` from that of `first`, both measured on the same resamples.
@@ -295,7 +305,7 @@ def estimate_auc_difference(
     which doesn't make the difference certain: its interval is then as wide as both of theirs allow.
 
     Args:
-        together: As for `assess_scores`.
+        together: As for `assess_scores_against_labels`.
     """
     # both statistics see the same resamples
     order, sample = _order_positives_first(positive, together)
@@ -305,7 +315,9 @@ def estimate_auc_difference(
         lambda weights: auc_of_first(weights) - auc_of_second(weights),
         len(order),
     )
-    figure = _estimate_figures({"difference": measure}, sample, rng, resamples)["difference"]
+    figure = _estimate_figures_of_measures({"difference": measure}, sample, rng, resamples)[
+        "difference"
+    ]
     # an interval of no width, though an AUC of 0 or 1 is not certain
     if figure.low is None or figure.low != figure.high:
         return figure
@@ -318,14 +330,14 @@ def estimate_auc_difference(
         return figure
 
     # as wide as the exact intervals of both allow
-    exact = _bound_all_or_none(min(sample.having))
+    exact = _make_exact_interval_of_zero_or_one(min(sample.having))
     (low, high), (others_low, others_high) = (
         exact(value) if value in (0.0, 1.0) else (value, value) for value in values
     )
     return replace(figure, low=low - others_high, high=high - others_low)
 
 
-def make_auc_statistic(scores: Floats, positives: int) -> Statistic:
+def make_auc_statistic(scores: Floats, positives: int) -> WeightedStatistic:
     """Express the AUC as a function of weights.
 
     Args:
@@ -365,7 +377,7 @@ def _order_positives_first(
     return order, ClassSample(sizes, None if together is None else np.asarray(together)[order])
 
 
-def _estimate_figures(
+def _estimate_figures_of_measures(
     measures: Mapping[str, _ClassMeasure],
     sample: ClassSample,
     rng: np.random.Generator,
@@ -385,14 +397,14 @@ def _estimate_figures(
             draws[name].append(measure.statistic(weights))
 
     return {
-        name: _make_figure(
+        name: _make_figure_from_resamples(
             measure, float(measure.statistic(actual)[0]), np.concatenate(draws[name]), sample
         )
         for name, measure in measures.items()
     }
 
 
-def _make_figure(
+def _make_figure_from_resamples(
     measure: _ClassMeasure,
     value: float,
     draws: Floats,
@@ -425,14 +437,14 @@ def _make_figure(
         return Figure(value, None, None, measure.n)
 
     if measure.odds:
-        low, high = compute_log_odds_bounds(value, defined, units)
+        low, high = compute_interval_bounds_on_log_odds(value, defined, units)
     else:
-        low, high = compute_interval_bounds(defined, units)
+        low, high = compute_interval_bounds_from_resamples(defined, units)
 
     return Figure(value, low, high, measure.n)
 
 
-def _make_share_statistic(part: ArrayLike, whole: ArrayLike) -> Statistic:
+def _make_share_statistic(part: ArrayLike, whole: ArrayLike) -> WeightedStatistic:
     columns = np.stack([part, whole], axis=1).astype(float)
 
     def statistic(weights: Floats) -> Floats:
@@ -458,16 +470,16 @@ def _make_share_measure(
         n,
         empty,
         needs_labels,
-        _bound_all_or_none(units),
+        _make_exact_interval_of_zero_or_one(units),
         units=units,
     )
 
 
-def _bound_all_or_none(n: int) -> ExactInterval:
-    return lambda share: compute_share_interval(n if share else 0, n)
+def _make_exact_interval_of_zero_or_one(n: int) -> ExactIntervalOfZeroOrOne:
+    return lambda share: compute_clopper_pearson_interval(n if share else 0, n)
 
 
-def _bound_f1(low: float, high: float) -> tuple[float, float]:
+def _bound_f1_of_zero_or_one(low: float, high: float) -> tuple[float, float]:
     return 2 * low / (1 + low), 2 * high / (1 + high)
 
 
@@ -475,7 +487,7 @@ RATIO_RESAMPLES, GUESSING_AUC = 500, 0.5
 """Resamples of figures beside other figures, and the AUC of guessing."""
 
 
-def estimate_recovered_share(
+def estimate_share_of_plain_auc_gain_reached(
     ours: Floats,
     plain: Floats,
     positive: Bools,
@@ -497,7 +509,7 @@ def estimate_recovered_share(
     order = _order_positives_first(positive)[0]
     our_auc = make_auc_statistic(ours[order], int(positive.sum()))
     plain_auc = make_auc_statistic(plain[order], int(positive.sum()))
-    plain_figure = estimate_figures(
+    plain_figure = estimate_figures_on_same_resamples(
         {"plain": Measure(plain_auc)}, unit[order], rng, RATIO_RESAMPLES
     )["plain"]
     if plain_figure.low is None or plain_figure.low <= GUESSING_AUC:
@@ -512,10 +524,12 @@ def estimate_recovered_share(
             our_auc(weights) - GUESSING_AUC, plain_auc(weights) - GUESSING_AUC
         )
     )
-    return estimate_figures({"share": share}, unit[order], rng, RATIO_RESAMPLES)["share"]
+    return estimate_figures_on_same_resamples({"share": share}, unit[order], rng, RATIO_RESAMPLES)[
+        "share"
+    ]
 
 
-def measure_auc_by_labels(
+def measure_auc_by_label_count(
     scores: Mapping[int, Sequence[Floats]],
     positive: Bools,
     unit: Ints,
@@ -541,7 +555,7 @@ def measure_auc_by_labels(
     for size, draws in scores.items():
         statistics[size] = [make_auc_statistic(draw[order], up) for draw in draws]
 
-    def mean_auc(of_draws: Sequence[Statistic], weights: Floats) -> Floats:
+    def mean_auc(of_draws: Sequence[WeightedStatistic], weights: Floats) -> Floats:
         aucs: Floats = np.mean([statistic(weights) for statistic in of_draws], axis=0)
         return aucs
 
@@ -555,7 +569,7 @@ def measure_auc_by_labels(
     measures = {
         str(size): Measure(partial(mean_auc, of_draws)) for size, of_draws in statistics.items()
     }
-    estimates = estimate_figures(
+    estimates = estimate_figures_on_same_resamples(
         {
             **measures,
             "more": Measure(lambda weights: step * (centered @ mean_aucs(weights))),

@@ -11,22 +11,22 @@ import numpy as np
 
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.intervals import (
-    RESAMPLES,
+    BOOTSTRAP_RESAMPLES,
     Figure,
     Measure,
-    Statistic,
+    WeightedStatistic,
     divide_or_nan,
-    estimate_figures,
+    estimate_figures_on_same_resamples,
 )
 
-MAX_CELLS_PER_BLOCK = 1 << 19
+MAX_CONTINGENCY_TABLE_CELLS_PER_BLOCK = 1 << 19
 """Cells of contingency tables held at once: 4 MB."""
 
-MIN_VARIANCE_SHARE = 1e-12
+MAX_VARIANCE_SHARE_OF_ROUNDING = 1e-12
 """A variance under this share of the whole data's is rounding."""
 
 
-def make_pearson_statistic(x: Floats, y: Floats) -> Statistic:
+def make_pearson_statistic(x: Floats, y: Floats) -> WeightedStatistic:
     """Make Pearson's correlation of `[judgment]` with `[judgment]` a statistic."""
     # Centred first: raw moments of values far from 0 would cancel.
     a = x - x.mean() if len(x) else x
@@ -34,23 +34,26 @@ def make_pearson_statistic(x: Floats, y: Floats) -> Statistic:
     columns = np.stack([a, b, a * a, b * b, a * b], axis=1)
     # below these variances a resample is constant `[x, y]`
     floors = (
-        MIN_VARIANCE_SHARE * (a * a).mean() if len(x) else 0.0,
-        MIN_VARIANCE_SHARE * (b * b).mean() if len(y) else 0.0,
+        MAX_VARIANCE_SHARE_OF_ROUNDING * (a * a).mean() if len(x) else 0.0,
+        MAX_VARIANCE_SHARE_OF_ROUNDING * (b * b).mean() if len(y) else 0.0,
     )
 
     def statistic(weights: Floats) -> Floats:
         moments = (weights @ columns / weights.sum(axis=1, keepdims=True)).T
-        return _correlate_moments(moments, floors)
+        return _compute_correlation_from_moments(moments, floors)
 
     return statistic
 
 
-def make_spearman_statistic(x: Floats, y: Floats) -> Statistic:
+def make_spearman_statistic(x: Floats, y: Floats) -> WeightedStatistic:
     """Make Spearman's correlation a statistic: Pearson's of the ranks, where ties share their mean rank."""
 
     def of_tables(tables: Floats) -> Floats:
         # ranks centered around their mean, so that the first moments are 0
-        ranks = _compute_midranks(tables.sum(axis=2)), _compute_midranks(tables.sum(axis=1))
+        ranks = (
+            _compute_mean_ranks_of_ties(tables.sum(axis=2)),
+            _compute_mean_ranks_of_ties(tables.sum(axis=1)),
+        )
         total = tables.sum(axis=(1, 2))
         a = ranks[0] - (total / 2)[:, None]
         b = ranks[1] - (total / 2)[:, None]
@@ -62,12 +65,12 @@ def make_spearman_statistic(x: Floats, y: Floats) -> Statistic:
             np.einsum("rxy,rx,ry->r", tables, a, b, optimize=True),
         ]
 
-        return _correlate_moments(np.stack(moments), (0.0, 0.0))
+        return _compute_correlation_from_moments(np.stack(moments), (0.0, 0.0))
 
-    return _make_table_statistic(of_tables, x, y)
+    return _make_contingency_table_statistic(of_tables, x, y)
 
 
-def make_kendall_statistic(x: Floats, y: Floats) -> Statistic:
+def make_kendall_statistic(x: Floats, y: Floats) -> WeightedStatistic:
     """Make Kendall's tau-b a statistic.
 
     Pairs in the same order minus those in opposite order, over √(untied in x · untied in y).
@@ -87,10 +90,10 @@ def make_kendall_statistic(x: Floats, y: Floats) -> Statistic:
 
         return divide_or_nan(agreement, np.sqrt(untied[0] * untied[1]))
 
-    return _make_table_statistic(of_tables, x, y)
+    return _make_contingency_table_statistic(of_tables, x, y)
 
 
-def estimate_mean_correlation(
+def estimate_mean_correlation_of_rubrics(
     values: Floats,
     unit: Ints,
     rng: np.random.Generator,
@@ -123,10 +126,10 @@ def estimate_mean_correlation(
 
         return np.asarray(correlation.mean(axis=1))
 
-    return estimate_figures({"mean": Measure(statistic)}, unit, rng, 500)["mean"]
+    return estimate_figures_on_same_resamples({"mean": Measure(statistic)}, unit, rng, 500)["mean"]
 
 
-def make_interval_alpha_statistic(x: Floats, y: Floats) -> Statistic:
+def make_interval_alpha_statistic(x: Floats, y: Floats) -> WeightedStatistic:
     """Make Krippendorff's alpha of two judges on an interval scale a statistic, of whatever values.
 
     1 − (2n − 1) Σ(x − y)² / (2n Σ(x² + y²) − (Σ(x + y))²), since the values of both are drawn from
@@ -146,13 +149,14 @@ def make_interval_alpha_statistic(x: Floats, y: Floats) -> Statistic:
         apart, squares, total, n = (weights @ columns).T
         spread = 2 * n * squares - total**2
         return 1 - divide_or_nan(
-            (2 * n - 1) * apart, np.where(spread > MIN_VARIANCE_SHARE * (2 * n) ** 2, spread, 0.0)
+            (2 * n - 1) * apart,
+            np.where(spread > MAX_VARIANCE_SHARE_OF_ROUNDING * (2 * n) ** 2, spread, 0.0),
         )
 
     return statistic
 
 
-def make_kappa_statistic(x: Floats | Ints, y: Floats | Ints) -> Statistic:
+def make_weighted_kappa_statistic(x: Floats | Ints, y: Floats | Ints) -> WeightedStatistic:
     """Make Cohen's kappa with quadratic weights a statistic: 1 − E(x−y)² / E(x−y′)².
 
     Here y′ is drawn independently of x; both are values, or places of options `[judgment]`.
@@ -165,24 +169,24 @@ def make_kappa_statistic(x: Floats | Ints, y: Floats | Ints) -> Statistic:
         a, b, aa, bb, ab = (weights @ columns / weights.sum(axis=1, keepdims=True)).T
         chance = aa + bb - 2 * a * b
         return 1 - divide_or_nan(
-            aa + bb - 2 * ab, np.where(chance > MIN_VARIANCE_SHARE, chance, 0.0)
+            aa + bb - 2 * ab, np.where(chance > MAX_VARIANCE_SHARE_OF_ROUNDING, chance, 0.0)
         )
 
     return statistic
 
 
-def _make_table_statistic(
+def _make_contingency_table_statistic(
     of_tables: Callable[[Floats], Floats],
     x: Floats | Ints,
     y: Floats | Ints,
-) -> Statistic:
+) -> WeightedStatistic:
     # place of each judgment in the table of values of x and y
     xs, row = np.unique(x, return_inverse=True)
     ys, column = np.unique(y, return_inverse=True)
     shape = len(xs), len(ys)
     cells = row * shape[1] + column
     # as many resamples at once as their tables fit into memory
-    step = max(1, MAX_CELLS_PER_BLOCK // max(1, shape[0] * shape[1]))
+    step = max(1, MAX_CONTINGENCY_TABLE_CELLS_PER_BLOCK // max(1, shape[0] * shape[1]))
 
     def table(weights: Floats) -> Floats:
         # one table a resample `[resample, x, y]`, of the weights that fall on each cell
@@ -206,11 +210,11 @@ def _make_table_statistic(
     return statistic
 
 
-def _compute_midranks(counts: Floats) -> Floats:
+def _compute_mean_ranks_of_ties(counts: Floats) -> Floats:
     return np.asarray(counts.cumsum(axis=1) - counts / 2)
 
 
-def _correlate_moments(moments: Floats, floors: tuple[float, float]) -> Floats:
+def _compute_correlation_from_moments(moments: Floats, floors: tuple[float, float]) -> Floats:
     # means of x, y, x², y² and xy `[resample]`
     a, b, aa, bb, ab = moments
     spread = aa - a * a, bb - b * b
@@ -225,14 +229,14 @@ def _correlate_moments(moments: Floats, floors: tuple[float, float]) -> Floats:
 MeasurementLevel = Literal["nominal", "ordinal", "interval"]
 
 
-def estimate_alpha(
+def estimate_krippendorff_alpha(
     text: Ints,
     judge: Ints,
     answer: Ints,
     values: tuple[float, ...],
     level: MeasurementLevel,
     rng: np.random.Generator | None = None,
-    resamples: int = RESAMPLES,
+    resamples: int = BOOTSTRAP_RESAMPLES,
 ) -> Figure:
     """Compute Krippendorff's alpha between judges: 1 is full agreement, 0 is chance.
 
@@ -247,7 +251,7 @@ def estimate_alpha(
         values: What each option is worth.
     """
     # answers by text and option `[text, option]`, of texts with two judges or more
-    counts = _count_answers(text, judge, answer, len(values))
+    counts = _count_answers_per_text_and_option(text, judge, answer, len(values))
     counts = counts[counts.sum(axis=1) > 1]
     n = int(counts.sum())
     if not n:
@@ -267,9 +271,11 @@ def estimate_alpha(
         value_domain=np.array(values),
         level_of_measurement=level,
     )
-    measure = Measure(_make_alpha_statistic(counts, np.array(values), level))
+    measure = Measure(_make_krippendorff_alpha_statistic(counts, np.array(values), level))
     # A unit of resampling is a text, so each stands for all its judgments here.
-    figure = estimate_figures({"alpha": measure}, np.arange(len(counts)), rng, resamples)["alpha"]
+    figure = estimate_figures_on_same_resamples(
+        {"alpha": measure}, np.arange(len(counts)), rng, resamples
+    )["alpha"]
     # so does every resample, which doesn't make it certain
     if (counts.max(axis=1) == counts.sum(axis=1)).all():
         return Figure(1.0, n=n, units=len(counts))
@@ -283,7 +289,7 @@ def estimate_alpha(
     )
 
 
-def _count_answers(
+def _count_answers_per_text_and_option(
     text: Ints,
     judge: Ints,
     answer: Ints,
@@ -303,7 +309,9 @@ def _count_answers(
     return np.bincount(cells, minlength=(row.max() + 1) * options).reshape(-1, options)
 
 
-def _make_alpha_statistic(counts: Ints, values: Floats, level: MeasurementLevel) -> Statistic:
+def _make_krippendorff_alpha_statistic(
+    counts: Ints, values: Floats, level: MeasurementLevel
+) -> WeightedStatistic:
     # pairs of answers within a text, divided so that a text counts by its number of answers
     options = counts.shape[1]
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(options)
@@ -318,7 +326,7 @@ def _make_alpha_statistic(counts: Ints, values: Floats, level: MeasurementLevel)
         totals = observed.sum(axis=2)
         n = totals.sum(axis=1)
         chance = totals[:, :, None] * totals[:, None, :] - totals[:, :, None] * np.eye(options)
-        distances = _compute_distances(totals, values, level)
+        distances = _compute_squared_distances_of_answers(totals, values, level)
         disagreements = (observed * distances).sum(axis=(1, 2))
         by_chance = (chance * distances).sum(axis=(1, 2)) / (n - 1)
         disagreement: Floats = np.divide(
@@ -333,7 +341,9 @@ def _make_alpha_statistic(counts: Ints, values: Floats, level: MeasurementLevel)
     return statistic
 
 
-def _compute_distances(totals: Floats, values: Floats, level: MeasurementLevel) -> Floats:
+def _compute_squared_distances_of_answers(
+    totals: Floats, values: Floats, level: MeasurementLevel
+) -> Floats:
     if level == "nominal":
         return np.broadcast_to(
             1 - np.eye(len(values)),
@@ -366,5 +376,5 @@ def estimate_weighted_kappa(
 
     Source: Cohen 1968, doi:10.1037/h0026256.
     """
-    measure = Measure(make_kappa_statistic(first, second), empty="all answers are alike")
-    return estimate_figures({"kappa": measure}, unit, rng)["kappa"]
+    measure = Measure(make_weighted_kappa_statistic(first, second), empty="all answers are alike")
+    return estimate_figures_on_same_resamples({"kappa": measure}, unit, rng)["kappa"]

@@ -33,25 +33,25 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from pollex.measures.arrays import Bools, Floats, Ints, number_names
+from pollex.measures.arrays import Bools, Floats, Ints, assign_numbers_to_names
 from pollex.measures.intervals import (
+    BOOTSTRAP_RESAMPLES,
     CONFIDENCE_LEVEL,
-    RESAMPLES,
     Figure,
     Measure,
-    compute_interval_bounds,
-    draw_resamples,
-    estimate_figures,
-    make_figure,
-    make_mean_statistic,
-    number_units,
+    assign_numbers_to_units,
+    compute_interval_bounds_from_resamples,
+    draw_resample_weights,
+    estimate_figures_on_same_resamples,
+    make_figure_from_resamples,
+    make_weighted_mean_statistic,
 )
 
-SMECE_RESAMPLES = 200
-MESH_POINTS = 101
+RESAMPLES_OF_SMOOTH_CALIBRATION_ERROR = 200
+RELIABILITY_CURVE_POINTS = 101
 MIN_PREDICTIONS_IN_BIN = 10
-MAX_BINS = 8
-Z_95 = 1.959964
+MAX_RELIABILITY_BINS = 8
+NORMAL_QUANTILE_OF_95_INTERVAL = 1.959964
 """Half width of the 95 % interval of a standard normal variable."""
 
 
@@ -94,12 +94,12 @@ class PredictionBin:
     share: Figure
 
 
-def estimate_smece(
+def estimate_smooth_calibration_error(
     proba: Floats,
     answer: Ints,
     text: Ints,
     rng: np.random.Generator | None = None,
-    resamples: int = SMECE_RESAMPLES,
+    resamples: int = RESAMPLES_OF_SMOOTH_CALIBRATION_ERROR,
 ) -> tuple[Figure, list[Figure]]:
     """Compute the smoothed calibration error, as mean over answers and for each answer.
 
@@ -130,11 +130,11 @@ def estimate_smece(
 
     # errors of the data itself `[option]`, and of each resample `[resample, option]`
     hits = np.eye(options)[answer]
-    codes = number_units(text)
-    values = _smooth_errors(proba, hits, np.ones((1, len(answer))))[0]
+    codes = assign_numbers_to_units(text)
+    values = _compute_smooth_errors_of_answers(proba, hits, np.ones((1, len(answer))))[0]
     resampled_errors = []
-    for weights in draw_resamples(codes, resamples, rng):
-        resampled_errors.append(_smooth_errors(proba, hits, weights))
+    for weights in draw_resample_weights(codes, resamples, rng):
+        resampled_errors.append(_compute_smooth_errors_of_answers(proba, hits, weights))
     draws = np.concatenate(
         [
             np.zeros((0, options)),
@@ -147,7 +147,7 @@ def estimate_smece(
     by_answer = []
     for value, draw in zip(values, draws.T, strict=True):
         by_answer.append(
-            make_figure(
+            make_figure_from_resamples(
                 float(value),
                 draw,
                 n,
@@ -156,10 +156,12 @@ def estimate_smece(
             )
         )
 
-    return make_figure(float(values.mean()), draws.mean(axis=1), n, texts, kind="basic"), by_answer
+    return make_figure_from_resamples(
+        float(values.mean()), draws.mean(axis=1), n, texts, kind="basic"
+    ), by_answer
 
 
-def _smooth_errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
+def _compute_smooth_errors_of_answers(proba: Floats, hits: Floats, weights: Floats) -> Floats:
     # each resample as rows, as often as it drew them
     copies = []
     for row in weights:
@@ -170,14 +172,17 @@ def _smooth_errors(proba: Floats, hits: Floats, weights: Floats) -> Floats:
     apart = 1 if options == 2 else options
     errors = np.array(
         [
-            [smooth_error(proba[rows, option], hits[rows, option])[0] for option in range(apart)]
+            [
+                compute_smooth_calibration_error(proba[rows, option], hits[rows, option])[0]
+                for option in range(apart)
+            ]
             for rows in copies
         ]
     )
     return np.broadcast_to(errors, (len(copies), options))
 
 
-def draw_reliability(
+def make_reliability_diagrams(
     proba: Floats,
     answer: Ints,
     text: Ints,
@@ -194,7 +199,7 @@ def draw_reliability(
     if len(answer) < 2:
         return []
 
-    errors = estimate_smece(proba, answer, text)[1]
+    errors = estimate_smooth_calibration_error(proba, answer, text)[1]
     hits = np.eye(len(values))[answer]
     reliabilities: list[ReliabilityDiagram] = []
     for value, error, probability, hit in zip(values, errors, proba.T, hits.T, strict=True):
@@ -202,15 +207,15 @@ def draw_reliability(
             ReliabilityDiagram(
                 value=value,
                 smece=error,
-                bins=tuple(bin_predictions(probability, hit, text)),
-                **_draw_curve(probability, hit, text),
+                bins=tuple(bin_predictions_by_probability(probability, hit, text)),
+                **_make_reliability_curve(probability, hit, text),
             )
         )
 
     return reliabilities
 
 
-def smooth_hits(
+def smooth_hits_over_probabilities(
     probability: Floats,
     hit: Floats,
     weights: Floats,
@@ -226,7 +231,7 @@ def smooth_hits(
         hit: `[judgment]`.
         weights: `[resample, judgment]`.
     """
-    kernel, _ = _evaluate_kernel(probability, mesh, width)
+    kernel, _ = _evaluate_reflected_normal_kernel(probability, mesh, width)
     below = weights @ kernel
     shares: Floats = np.divide(
         (weights * hit) @ kernel,
@@ -237,7 +242,7 @@ def smooth_hits(
     return shares
 
 
-def _evaluate_kernel(
+def _evaluate_reflected_normal_kernel(
     probability: Floats,
     mesh: Floats,
     width: float,
@@ -262,14 +267,16 @@ def _evaluate_kernel(
     return np.exp(logs - top).sum(axis=1), np.exp(top)
 
 
-def _draw_curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
+def _make_reliability_curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
     # the curve, and how much it rests on, at each point of the mesh
-    _, width = smooth_error(probability, hit)
-    mesh = np.linspace(0, 1, MESH_POINTS)
-    kernel, scale = _evaluate_kernel(probability, mesh, width)
+    _, width = compute_smooth_calibration_error(probability, hit)
+    mesh = np.linspace(0, 1, RELIABILITY_CURVE_POINTS)
+    kernel, scale = _evaluate_reflected_normal_kernel(probability, mesh, width)
     density = kernel.sum(axis=0) * scale
-    curve = smooth_hits(probability, hit, np.ones((1, len(hit))), mesh, width)[0]
-    low, high = compute_wilson_bounds(curve, _count_texts_behind(kernel, number_units(text)))
+    curve = smooth_hits_over_probabilities(probability, hit, np.ones((1, len(hit))), mesh, width)[0]
+    low, high = compute_wilson_bounds(
+        curve, _count_effective_texts_behind_share(kernel, assign_numbers_to_units(text))
+    )
 
     return {
         "mesh": mesh,
@@ -281,7 +288,7 @@ def _draw_curve(probability: Floats, hit: Floats, text: Ints) -> dict[str, Any]:
     }
 
 
-def _count_texts_behind(kernel: Floats, codes: Ints) -> Floats:
+def _count_effective_texts_behind_share(kernel: Floats, codes: Ints) -> Floats:
     """Return the effective number of texts behind a smoothed share `[mesh]`.
 
     Source: Kish 1965, "Survey Sampling", on the effective size of a sample with weights.
@@ -300,14 +307,23 @@ def compute_wilson_bounds(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Float
     """Return both ends of the 95 % score interval of shares of n, any shape."""
     p = np.asarray(share, dtype=np.float64)
     size = np.asarray(n, dtype=np.float64)
-    below = 1 + Z_95 * Z_95 / size
-    center = (p + Z_95 * Z_95 / (2 * size)) / below
-    half = Z_95 * np.sqrt(p * (1 - p) / size + Z_95 * Z_95 / (4 * size * size)) / below
+    below = 1 + NORMAL_QUANTILE_OF_95_INTERVAL * NORMAL_QUANTILE_OF_95_INTERVAL / size
+    center = (
+        p + NORMAL_QUANTILE_OF_95_INTERVAL * NORMAL_QUANTILE_OF_95_INTERVAL / (2 * size)
+    ) / below
+    half = (
+        NORMAL_QUANTILE_OF_95_INTERVAL
+        * np.sqrt(
+            p * (1 - p) / size
+            + NORMAL_QUANTILE_OF_95_INTERVAL * NORMAL_QUANTILE_OF_95_INTERVAL / (4 * size * size)
+        )
+        / below
+    )
 
     return np.maximum(center - half, 0.0), np.minimum(center + half, 1.0)
 
 
-def bin_predictions(
+def bin_predictions_by_probability(
     probability: Floats,
     hit: Floats | Bools,
     text: Ints,
@@ -322,7 +338,7 @@ def bin_predictions(
         text: Judgments with the same number count as one in the intervals `[judgment]`.
     """
     # bins of equal counts; equal probabilities end up in the same one
-    bin_count = min(max(len(probability) // MIN_PREDICTIONS_IN_BIN, 1), MAX_BINS)
+    bin_count = min(max(len(probability) // MIN_PREDICTIONS_IN_BIN, 1), MAX_RELIABILITY_BINS)
     cuts = np.zeros(0)
     if len(probability):
         quantiles = np.arange(1, bin_count) / bin_count
@@ -347,12 +363,12 @@ def bin_predictions(
     return bins
 
 
-GRID_POINTS = 1000
+RESIDUAL_GRID_POINTS = 1000
 """Steps of the grid that residuals are rounded to; more for a narrow kernel."""
 MIN_KERNEL_WIDTH = 0.001
 
 
-def smooth_error(probability: Floats, hit: Floats) -> tuple[float, float]:
+def compute_smooth_calibration_error(probability: Floats, hit: Floats) -> tuple[float, float]:
     """Compute smECE of probabilities and hits `[judgment]`, and the width of its kernel.
 
     The width is the largest that isn't above the error itself, found by halving ten times.
@@ -375,7 +391,7 @@ def _measure_error_at_width(width: float, probability: Floats, hit: Floats) -> f
     from scipy.ndimage import gaussian_filter1d  # only this figure needs it
 
     # each judgment is shared out between the two neighbouring points of a grid
-    steps = max(GRID_POINTS, round(10 / width))
+    steps = max(RESIDUAL_GRID_POINTS, round(10 / width))
     below = np.minimum((probability * steps).astype(int), steps - 1)
     share = probability * steps - below
 
@@ -476,8 +492,8 @@ class PredictionQuality:
 def assess_predictions(
     predictions: Predictions,
     rng: np.random.Generator | None = None,
-    resamples: int = RESAMPLES,
-    smece_resamples: int = SMECE_RESAMPLES,
+    resamples: int = BOOTSTRAP_RESAMPLES,
+    smece_resamples: int = RESAMPLES_OF_SMOOTH_CALIBRATION_ERROR,
     smooth: bool = True,
 ) -> PredictionQuality:
     """Measure predictions; what can't be measured is undefined, never an error.
@@ -488,10 +504,12 @@ def assess_predictions(
         smooth: False: without smECE, whose package alone takes seconds to load.
     """
     # quick figures share their resamples; smECE has fewer of its own
-    quick = estimate_figures(make_measures(predictions), predictions.text, rng, resamples)
+    quick = estimate_figures_on_same_resamples(
+        make_prediction_measures(predictions), predictions.text, rng, resamples
+    )
     texts = len(np.unique(predictions.text))
     if smooth:
-        mean, by_answer = estimate_smece(
+        mean, by_answer = estimate_smooth_calibration_error(
             predictions.proba,
             predictions.answer,
             predictions.text,
@@ -516,19 +534,19 @@ def assess_predictions(
     )
 
 
-def assess_by_group(
+def assess_predictions_by_group(
     predictions: Predictions,
     of: Sequence[Hashable] | npt.NDArray[np.generic],
     rng: np.random.Generator | None = None,
-    resamples: int = RESAMPLES,
-    smece_resamples: int = SMECE_RESAMPLES,
+    resamples: int = BOOTSTRAP_RESAMPLES,
+    smece_resamples: int = RESAMPLES_OF_SMOOTH_CALIBRATION_ERROR,
 ) -> dict[Hashable, PredictionQuality]:
     """Measure each judge, or each subgroup, by itself.
 
     Args:
         of: Whose each judgment is `[judgment]`: the judge's name, the system, the topic.
     """
-    codes = number_names(of)
+    codes = assign_numbers_to_names(of)
     qualities = {}
     for code, label in enumerate(dict.fromkeys(of)):
         qualities[label] = assess_predictions(
@@ -543,20 +561,20 @@ def compute_answer_log_losses(proba: Floats, answer: Ints) -> Floats:
         return np.asarray(-np.log(proba[np.arange(len(answer)), answer]))
 
 
-def compute_entropy(proba: Floats) -> Floats:
+def compute_entropy_of_distributions(proba: Floats) -> Floats:
     """Compute −Σ p log p in nats of distributions `[…, option]`; NaN stays NaN."""
     logs = np.log(proba, out=np.zeros_like(proba), where=proba > 0)
     return np.asarray(-(proba * logs).sum(axis=-1) + 0.0)  # no −0
 
 
-def compute_variance(proba: Floats, values: Sequence[float]) -> Floats:
+def compute_variance_of_distributions(proba: Floats, values: Sequence[float]) -> Floats:
     """Compute the variance of the answer's value `[row]` under distributions `[row, option]`."""
     worth = np.array(values)
     mean = proba @ worth
     return np.asarray((proba * (worth - mean[:, None]) ** 2).sum(axis=1))
 
 
-def compute_briers(proba: Floats, answer: Ints) -> Floats:
+def compute_brier_scores(proba: Floats, answer: Ints) -> Floats:
     """Compute Σ (p − 1[given])² over the options `[judgment]`. Source: Brier 1950."""
     return np.asarray(((proba - np.eye(proba.shape[1])[answer]) ** 2).sum(axis=1))
 
@@ -579,35 +597,37 @@ def compute_platt_targets(answers: Ints, options: int) -> Floats:
     return targets
 
 
-def estimate_difference(
+def estimate_difference_of_prediction_measure(
     first: Predictions,
     second: Predictions,
     measure: str,
     rng: np.random.Generator | None = None,
-    resamples: int = RESAMPLES,
+    resamples: int = BOOTSTRAP_RESAMPLES,
 ) -> Figure:
     """Subtract a measure of `second` from that of `first`, on the same resamples.
 
     Args:
         measure: `rmse`, `pearson`, `spearman`, `kendall`, `log_loss`, `brier` or `kappa`.
     """
-    first_measure = make_measures(first)[measure]
-    second_measure = make_measures(second)[measure]
+    first_measure = make_prediction_measures(first)[measure]
+    second_measure = make_prediction_measures(second)[measure]
     figure = Measure(
         lambda weights: first_measure.statistic(weights) - second_measure.statistic(weights),
         first_measure.undefined or second_measure.undefined,
         first_measure.empty,
     )
-    return estimate_figures({measure: figure}, first.text, rng, resamples)[measure]
+    return estimate_figures_on_same_resamples({measure: figure}, first.text, rng, resamples)[
+        measure
+    ]
 
 
-def make_measures(predictions: Predictions) -> dict[str, Measure]:
+def make_prediction_measures(predictions: Predictions) -> dict[str, Measure]:
     """Return each measure as a statistic of weights, and why it is undefined."""
     from pollex.measures.correlations import (  # who scores needs none
-        make_kappa_statistic,
         make_kendall_statistic,
         make_pearson_statistic,
         make_spearman_statistic,
+        make_weighted_kappa_statistic,
     )
 
     # expected and given answers `[judgment]`
@@ -619,7 +639,7 @@ def make_measures(predictions: Predictions) -> dict[str, Measure]:
     losses = compute_answer_log_losses(predictions.proba, predictions.answer)
     impossible = int(np.isinf(losses).sum())
     rated = (predictions.nearest, predictions.answer)
-    square = make_mean_statistic((expected - answers) ** 2)
+    square = make_weighted_mean_statistic((expected - answers) ** 2)
 
     return {
         "rmse": Measure(lambda weights: np.sqrt(square(weights)), unordered),
@@ -627,14 +647,16 @@ def make_measures(predictions: Predictions) -> dict[str, Measure]:
         "spearman": Measure(make_spearman_statistic(expected, answers), constant),
         "kendall": Measure(make_kendall_statistic(expected, answers), constant),
         "log_loss": Measure(
-            make_mean_statistic(losses),
+            make_weighted_mean_statistic(losses),
             f"{impossible} of {len(losses)} given answers had probability 0" if impossible else "",
         ),
         "brier": Measure(
-            make_mean_statistic(compute_briers(predictions.proba, predictions.answer))
+            make_weighted_mean_statistic(
+                compute_brier_scores(predictions.proba, predictions.answer)
+            )
         ),
         "kappa": Measure(
-            make_kappa_statistic(*rated),
+            make_weighted_kappa_statistic(*rated),
             unordered,
             "all predictions and answers are one and the same",
         ),
@@ -652,7 +674,7 @@ def _describe_constant_side(expected: Floats, answers: Floats) -> str:
     return ""
 
 
-QUALITY_NAMES = tuple(
+PREDICTION_MEASURE_NAMES = tuple(
     field.name
     for field in dataclasses.fields(PredictionQuality)
     if field.name not in ("n", "texts", "smece_of")
@@ -667,8 +689,8 @@ def estimate_mean_grade(grades: Floats, rng: np.random.Generator) -> Figure:
         grades: `[text]`, one a text; NaN is a text without one, which counts for nothing.
     """
     present = grades[~np.isnan(grades)]
-    figure = estimate_figures(
-        {"mean": Measure(make_mean_statistic(present))}, np.arange(len(present)), rng
+    figure = estimate_figures_on_same_resamples(
+        {"mean": Measure(make_weighted_mean_statistic(present))}, np.arange(len(present)), rng
     )["mean"]
     if len(present) and np.ptp(present) == 0:
         # All resamples are alike then, too, and would call the mean certain.
@@ -676,7 +698,7 @@ def estimate_mean_grade(grades: Floats, rng: np.random.Generator) -> Figure:
     return figure
 
 
-def compute_cumulative_shares(grades: Floats, levels: Floats) -> Floats:
+def compute_cumulative_shares_of_grades(grades: Floats, levels: Floats) -> Floats:
     """Compute the share of grades up to each level `[level]`; NaN without grades.
 
     Args:
@@ -726,18 +748,18 @@ def estimate_grade_agreement(
     for name, make in measures.items():
         measurements[name] = Measure(make(x, y), empty=why)
 
-    figures = estimate_figures(measurements, np.arange(len(x)), rng)
+    figures = estimate_figures_on_same_resamples(measurements, np.arange(len(x)), rng)
     if not (x == y).all():
         return figures
     # All resamples of grades that are the same are perfect, too, which doesn't make it certain.
     return {name: replace(figure, low=None, high=None) for name, figure in figures.items()}
 
 
-def estimate_areas(
+def estimate_areas_between_grade_distributions(
     judges: dict[str, Floats],
     human: Floats,
     rng: np.random.Generator,
-    resamples: int = RESAMPLES,
+    resamples: int = BOOTSTRAP_RESAMPLES,
 ) -> dict[str, Figure]:
     """Compute the area between each judge's cumulative distribution and people's, in grades.
 
@@ -769,7 +791,7 @@ def estimate_areas(
         )
 
     # areas of all resamples, by judge, on the same resamples for the differences
-    weights = list(draw_resamples(np.arange(n), resamples, rng))
+    weights = list(draw_resample_weights(np.arange(n), resamples, rng))
     drawn = {}
     for name, pair in pairs.items():
         drawn[name] = np.concatenate([[], *(pair.areas(w) for w in weights)])
@@ -783,7 +805,7 @@ def estimate_areas(
     for name, pair in pairs.items():
         swaps = (rng.choice([1.0, -1.0], size=w.shape) for w in weights)
         alike = np.concatenate([[], *map(pair.areas, swaps)])
-        figures[name] = _make_area_figure(
+        figures[name] = _make_figure_of_area_between_distributions(
             values[name],
             drawn[name],
             alike,
@@ -829,7 +851,7 @@ class _GradePair:
         return np.asarray(gaps @ self.widths, float)
 
 
-def _make_area_figure(
+def _make_figure_of_area_between_distributions(
     value: float,
     draws: Floats,
     alike: Floats,
@@ -865,6 +887,6 @@ def _choose_widest_interval(
     if len(draws) < 2:
         return None, None
 
-    low, high = compute_interval_bounds(draws, texts)
+    low, high = compute_interval_bounds_from_resamples(draws, texts)
     moved = float(draws.mean()) - value
     return min(value, 2 * value - high, low - moved), max(value, 2 * value - low, high - moved)

@@ -12,7 +12,7 @@ import numpy as np
 
 from pollex.measures.arrays import Floats
 
-MEAN_GRID_POINTS = 1000
+CANDIDATE_MEAN_COUNT = 1000
 """Means that are tried, evenly over 0 … 1; ends are rounded outwards to the next one."""
 
 
@@ -33,10 +33,10 @@ class ConfidenceSequence:
     _sum: float = 0.0
     _squares: float = 0.25
     _variance: float = 0.25
-    _above: Floats = field(default_factory=lambda: np.zeros(MEAN_GRID_POINTS + 1), repr=False)
-    _below: Floats = field(default_factory=lambda: np.zeros(MEAN_GRID_POINTS + 1), repr=False)
+    _above: Floats = field(default_factory=lambda: np.zeros(CANDIDATE_MEAN_COUNT + 1), repr=False)
+    _below: Floats = field(default_factory=lambda: np.zeros(CANDIDATE_MEAN_COUNT + 1), repr=False)
     _possible: Floats = field(
-        default_factory=lambda: np.ones(MEAN_GRID_POINTS + 1, dtype=float),
+        default_factory=lambda: np.ones(CANDIDATE_MEAN_COUNT + 1, dtype=float),
         repr=False,
     )
 
@@ -50,8 +50,8 @@ class ConfidenceSequence:
         self.low = 1.0
         self.high = 0.0
         if len(possible):
-            self.low = max(0.0, (possible[0] - 1) / MEAN_GRID_POINTS)
-            self.high = min(1.0, (possible[-1] + 1) / MEAN_GRID_POINTS)
+            self.low = max(0.0, (possible[0] - 1) / CANDIDATE_MEAN_COUNT)
+            self.high = min(1.0, (possible[-1] + 1) / CANDIDATE_MEAN_COUNT)
 
         return self
 
@@ -63,7 +63,7 @@ class ConfidenceSequence:
     def _bet(self, value: float) -> None:
         self.n += 1
         # each mean is bet against, from both sides; the stake is small where values vary
-        means = np.linspace(0.0, 1.0, MEAN_GRID_POINTS + 1)
+        means = np.linspace(0.0, 1.0, CANDIDATE_MEAN_COUNT + 1)
         stake = np.sqrt(2 * np.log(2 / self.alpha) / (self._variance * self.n * np.log1p(self.n)))
         with np.errstate(divide="ignore"):
             up = np.minimum(stake, 0.5 / means)
@@ -83,7 +83,7 @@ class ConfidenceSequence:
         self._possible[capital >= np.log(1 / self.alpha)] = 0.0
 
 
-def bound_mean_difference(differences: Floats) -> tuple[float, float]:
+def bound_mean_difference_at_every_look(differences: Floats) -> tuple[float, float]:
     """Bound the mean of differences in −1 … 1 `[n]`, valid at every look.
 
     low > high if the mean has drifted.

@@ -19,9 +19,9 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
 
-RESAMPLES = 2000
+BOOTSTRAP_RESAMPLES = 2000
 CONFIDENCE_LEVEL = 0.95
-MAX_CELLS_PER_BLOCK = 1 << 21
+MAX_RESAMPLE_WEIGHTS_PER_BLOCK = 1 << 21
 """Weights held at once: 16 MB."""
 
 MIN_UNITS_FOR_INTERVAL = 5
@@ -31,7 +31,7 @@ narrow: with two units it misses the truth every other time."""
 MIN_CALIBRATION_LABELS = 50
 """Labels from which on probabilities may be called calibrated."""
 
-Statistic = Callable[[Floats], Floats]
+WeightedStatistic = Callable[[Floats], Floats]
 """Weights `[resample, observation]` to values `[resample]`; NaN where there is none."""
 
 
@@ -79,12 +79,12 @@ class Measure:
         empty: Why, should the statistic turn out NaN.
     """
 
-    statistic: Statistic
+    statistic: WeightedStatistic
     undefined: str = ""
     empty: str = "it has no value on these judgments"
 
 
-def widen_interval(figure: Figure, factor: float) -> Figure:
+def widen_interval_of_figure(figure: Figure, factor: float) -> Figure:
     """Return a share or AUC with an interval so many times as wide, within 0 and 1."""
     if figure.value is None or figure.low is None or figure.high is None:
         return figure
@@ -125,11 +125,11 @@ class LabelSupport:
         return f"not yet calibrated: {self.labels} of {MIN_CALIBRATION_LABELS} labels, {self.missing} {verb} missing"
 
 
-def estimate_figures(
+def estimate_figures_on_same_resamples(
     measures: Mapping[str, Measure],
     unit: Ints,
     rng: np.random.Generator | None = None,
-    resamples: int = RESAMPLES,
+    resamples: int = BOOTSTRAP_RESAMPLES,
 ) -> dict[str, Figure]:
     """Compute figures, all on the same resamples.
 
@@ -142,7 +142,7 @@ def estimate_figures(
 
     # values on the data itself, then on each block of resamples
     n = len(unit)
-    codes = number_units(unit)
+    codes = assign_numbers_to_units(unit)
     defined = {}
     for name, measure in measures.items():
         if not measure.undefined:
@@ -153,7 +153,7 @@ def estimate_figures(
         values[name] = float(measure.statistic(np.ones((1, n)))[0])
 
     draws: dict[str, list[Floats]] = {name: [] for name in defined}
-    for weights in draw_resamples(codes, resamples, rng):
+    for weights in draw_resample_weights(codes, resamples, rng):
         for name, measure in defined.items():
             draws[name].append(measure.statistic(weights))
 
@@ -162,7 +162,7 @@ def estimate_figures(
     for name, measure in measures.items():
         if name in defined:
             of_resamples = np.concatenate([[], *draws[name]])
-            figures[name] = make_figure(
+            figures[name] = make_figure_from_resamples(
                 values[name],
                 of_resamples,
                 n,
@@ -180,12 +180,12 @@ def estimate_figures(
     return figures
 
 
-def number_units(unit: Ints) -> Ints:
+def assign_numbers_to_units(unit: Ints) -> Ints:
     """Map units to numbers from 0 on, without gaps `[observation]`."""
     return np.asarray(np.unique(unit, return_inverse=True)[1], dtype=np.int64)
 
 
-def draw_resamples(
+def draw_resample_weights(
     codes: Ints,
     count: int,
     rng: np.random.Generator | None,
@@ -195,22 +195,22 @@ def draw_resamples(
     There are none without a generator, or with too few units.
 
     Args:
-        codes: From `number_units`.
+        codes: From `assign_numbers_to_units`.
     """
     units = int(codes.max()) + 1
     if rng is None or units < MIN_UNITS_FOR_INTERVAL:
         return
 
     for rows in _iterate_block_sizes(count, len(codes)):
-        yield resample_counts(rows, units, rng)[:, codes]
+        yield draw_resample_counts(rows, units, rng)[:, codes]
 
 
 def _iterate_block_sizes(count: int, width: int) -> Iterator[int]:
-    step = max(1, MAX_CELLS_PER_BLOCK // width)
+    step = max(1, MAX_RESAMPLE_WEIGHTS_PER_BLOCK // width)
     return (min(step, count - start) for start in range(0, count, step))
 
 
-def resample_counts(rows: int, size: int, rng: np.random.Generator) -> Floats:
+def draw_resample_counts(rows: int, size: int, rng: np.random.Generator) -> Floats:
     """Draw `size` of `size` with replacement, and count how often each was drawn `[row, size]`."""
     if size == 0:
         return np.zeros((rows, 0))
@@ -242,7 +242,7 @@ class ClassSample:
         if together is None:
             self.unit = np.arange(sum(sizes))
         else:
-            self.unit = number_units(together)
+            self.unit = assign_numbers_to_units(together)
 
         # which blocks have a conversation of each class `[block]`
         positive = np.arange(sum(sizes)) < sizes[0]
@@ -279,11 +279,11 @@ class ClassSample:
     def _counts(self, rows: int, rng: np.random.Generator) -> Floats:
         weights = np.zeros((rows, len(self._has)))
         for stratum in self._strata:
-            weights[:, stratum] = resample_counts(rows, len(stratum), rng)
+            weights[:, stratum] = draw_resample_counts(rows, len(stratum), rng)
         return weights
 
 
-def make_mean_statistic(values: Floats) -> Statistic:
+def make_weighted_mean_statistic(values: Floats) -> WeightedStatistic:
     """Express the weighted mean of values `[observation]` as a statistic."""
     return lambda weights: np.asarray(weights @ values / weights.sum(axis=1))
 
@@ -299,7 +299,7 @@ def divide_or_nan(part: Floats, whole: Floats) -> Floats:
     return ratios
 
 
-def make_figure(
+def make_figure_from_resamples(
     value: float,
     draws: Floats,
     n: int,
@@ -323,7 +323,7 @@ def make_figure(
     if len(defined) < 2:
         return Figure(value, n=n, units=units)
 
-    low, high = compute_interval_bounds(defined, units)
+    low, high = compute_interval_bounds_from_resamples(defined, units)
     if kind == "basic":
         # mirrored at the value, cut at 0, and drawn out to the value
         low, high = max(0.0, min(value, 2 * value - high)), max(value, 2 * value - low)
@@ -331,7 +331,7 @@ def make_figure(
     return Figure(value, low, high, n, units=units)
 
 
-def compute_interval_bounds(draws: Floats, units: int) -> tuple[float, float]:
+def compute_interval_bounds_from_resamples(draws: Floats, units: int) -> tuple[float, float]:
     """Compute both bounds of the 95 % interval from resamples `[resample]`, two at least.
 
     Plain percentiles are those of a normal distribution whose variance is known: with 5 units they
@@ -346,7 +346,9 @@ def compute_interval_bounds(draws: Floats, units: int) -> tuple[float, float]:
     return low, high
 
 
-def compute_log_odds_bounds(value: float, draws: Floats, units: int) -> tuple[float, float]:
+def compute_interval_bounds_on_log_odds(
+    value: float, draws: Floats, units: int
+) -> tuple[float, float]:
     """Compute both bounds on the log-odds of a value that is neither 0 nor 1."""
     from scipy.special import expit, logit  # as above
 
@@ -364,7 +366,9 @@ def _compute_half_width(units: int) -> float:
     return float(np.sqrt(units / (units - 1)) * stdtrit(units - 1, (1 + CONFIDENCE_LEVEL) / 2))
 
 
-def compute_share_interval(hits: float, n: int, *, units: int | None = None) -> tuple[float, float]:
+def compute_clopper_pearson_interval(
+    hits: float, n: int, *, units: int | None = None
+) -> tuple[float, float]:
     """Compute the Clopper–Pearson interval of a share: coverage is at least 95 %.
 
     Args:
@@ -394,13 +398,13 @@ def compute_share_interval(hits: float, n: int, *, units: int | None = None) -> 
     return low, high
 
 
-def make_exact_share(
+def make_share_with_exact_interval(
     hits: int,
     n: int,
     units: int | None = None,
     empty: str = "",
 ) -> Figure:
-    """Compute a share with its `compute_share_interval`; of nothing it is undefined."""
+    """Compute a share with its `compute_clopper_pearson_interval`; of nothing it is undefined."""
     if not n:
         return Figure(None, undefined=empty)
-    return Figure(hits / n, *compute_share_interval(hits, n, units=units), n)
+    return Figure(hits / n, *compute_clopper_pearson_interval(hits, n, units=units), n)

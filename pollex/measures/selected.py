@@ -25,7 +25,7 @@ class SelectedEstimate:
     high: float
 
 
-def estimate_given_selection(z: float, threshold: float) -> SelectedEstimate:
+def estimate_mean_given_passed_threshold(z: float, threshold: float) -> SelectedEstimate:
     """Estimate the mean of a normal value that is known only because it passed a threshold.
 
     The conditional likelihood of means from 0 on, normalized, gives the mean of it and its
@@ -48,7 +48,7 @@ def estimate_given_selection(z: float, threshold: float) -> SelectedEstimate:
     return SelectedEstimate(float(weights @ means), low, high)
 
 
-def find_passed_threshold(z: float, p: float, passed: float) -> float:
+def find_threshold_passed_by_p_value(z: float, p: float, passed: float) -> float:
     """Return how large a value would just have passed, by the p-value that was adjusted for all that was looked at.
 
     Half of the conversations test what the other half chose, so that a test sees `z / √2`; what the

@@ -18,22 +18,28 @@ from scipy.stats import false_discovery_control, norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import compute_wilson_bounds
-from pollex.measures.intervals import Figure, Measure, Statistic, divide_or_nan, estimate_figures
+from pollex.measures.intervals import (
+    Figure,
+    Measure,
+    WeightedStatistic,
+    divide_or_nan,
+    estimate_figures_on_same_resamples,
+)
 
 CONFIDENCE_LEVEL = 0.95
-MIN_LABELS = 20
+MIN_LABELS_FOR_SHARE_ESTIMATE = 20
 """Labels that an estimate takes."""
 
-MIN_LABEL_GAIN = 1.02
+MIN_LABEL_COUNT_FACTOR_GAINED_BY_SCORES = 1.02
 """Below this gain in labels, scores add nothing, and the classical interval is given."""
 
-MIN_PROPENSITY = 0.002
+MIN_VOTING_PROBABILITY = 0.002
 """Propensities below are raised to this, and counted: one vote would stand for over 500 conversations."""
 
-ASSUMED_ODDS_FACTORS = (1.5, 2.0, 3.0)
+ASSUMED_VOTING_ODDS_RATIOS = (1.5, 2.0, 3.0)
 """Assumed factors between the odds of voting of good and of bad conversations."""
 
-ONE_SIDED_Z = 1.645
+NORMAL_QUANTILE_OF_ONE_SIDED_BOUND = 1.645
 """Standard errors that are added on each side of bounds."""
 
 
@@ -122,21 +128,21 @@ def estimate_wilson_share(good: Bools | Floats, method: str) -> Share:
     )
 
 
-def estimate_share_at_random(labeled: LabeledSample) -> Share:
+def estimate_share_from_random_labels(labeled: LabeledSample) -> Share:
     """Estimate the share of all conversations from labels asked at random (PPI++).
 
     θ = ȳ + λ (f̄_N − f̄_n), λ = clip(cov(y, f) / ((1 + n/N) var f), 0, 1). Standard errors are of
     users: what one user adds counts once.
     """
     # the estimate with scores, and what labels alone would give
-    weight = _choose_weight([labeled])
-    value, influence = _compute_influence(labeled, weight)
+    weight = _choose_score_weight_of_least_variance([labeled])
+    value, influence = _compute_influence_of_labels(labeled, weight)
     classical = estimate_wilson_share(labeled.good, "labels alone")
-    _, alone = _compute_influence(labeled, 0.0)
+    _, alone = _compute_influence_of_labels(labeled, 0.0)
     gain = float(alone @ alone) / max(float(influence @ influence), 1e-12)
-    correlation = _correlate(labeled.good, labeled.probability)
+    correlation = _correlate_labels_with_probabilities(labeled.good, labeled.probability)
     # scores that hardly narrow the interval only make it harder to explain
-    if gain < MIN_LABEL_GAIN and labeled.user is None:
+    if gain < MIN_LABEL_COUNT_FACTOR_GAINED_BY_SCORES and labeled.user is None:
         note = "scores tell too little of the labels to narrow the interval"
         return replace(
             classical,
@@ -159,19 +165,21 @@ def estimate_share_at_random(labeled: LabeledSample) -> Share:
     )
 
 
-def estimate_difference_at_random(a: LabeledSample, b: LabeledSample) -> Share:
+def estimate_share_difference_from_random_labels(a: LabeledSample, b: LabeledSample) -> Share:
     """Estimate how much larger the share of good conversations is in `b`.
 
     PPI++ on each side, with one λ for both.
     """
     # both sides with one λ; their errors are independent
-    weight = _choose_weight([a, b])
-    (value_a, part_a), (value_b, part_b) = (_compute_influence(side, weight) for side in (a, b))
+    weight = _choose_score_weight_of_least_variance([a, b])
+    (value_a, part_a), (value_b, part_b) = (
+        _compute_influence_of_labels(side, weight) for side in (a, b)
+    )
     se = float(np.hypot(_compute_standard_error(part_a), _compute_standard_error(part_b)))
     alone = float(
         np.hypot(
-            _compute_standard_error(_compute_influence(a, 0.0)[1]),
-            _compute_standard_error(_compute_influence(b, 0.0)[1]),
+            _compute_standard_error(_compute_influence_of_labels(a, 0.0)[1]),
+            _compute_standard_error(_compute_influence_of_labels(b, 0.0)[1]),
         )
     )
     value = value_b - value_a
@@ -189,7 +197,7 @@ def estimate_difference_at_random(a: LabeledSample, b: LabeledSample) -> Share:
     )
 
 
-def estimate_adjusted_share(
+def estimate_share_from_voluntary_votes(
     voted: Bools,
     good: Bools,
     outcome: Floats,
@@ -211,7 +219,7 @@ def estimate_adjusted_share(
     low, high = _compute_interval_bounds(value, se, int(voted.sum()))
     note = ""
     if trimmed:
-        note = f"{trimmed} propensities under {MIN_PROPENSITY} were raised to it"
+        note = f"{trimmed} propensities under {MIN_VOTING_PROBABILITY} were raised to it"
 
     return Share(
         value,
@@ -224,12 +232,12 @@ def estimate_adjusted_share(
     )
 
 
-def bound_share(
+def bound_share_for_voting_odds(
     voted: Bools,
     good: Bools,
     outcome: Floats,
     propensity: Floats,
-    factors: Sequence[float] = ASSUMED_ODDS_FACTORS,
+    factors: Sequence[float] = ASSUMED_VOTING_ODDS_RATIOS,
 ) -> list[ShareBounds]:
     """Bound the share if good and bad conversations differ in their odds of voting.
 
@@ -245,7 +253,13 @@ def bound_share(
         ends = []
         for sign in (-1.0, 1.0):
             moved = expit(odds + sign * np.log(factor)) + residual
-            ends.append(moved.mean() + sign * ONE_SIDED_Z * moved.std(ddof=1) / np.sqrt(len(moved)))
+            ends.append(
+                moved.mean()
+                + sign
+                * NORMAL_QUANTILE_OF_ONE_SIDED_BOUND
+                * moved.std(ddof=1)
+                / np.sqrt(len(moved))
+            )
         bounds.append(
             ShareBounds(
                 factor,
@@ -257,7 +271,7 @@ def bound_share(
     return bounds
 
 
-def measure_vote_dependence(
+def check_vote_dependence_on_satisfaction(
     at_random: Share,
     adjusted: Share,
     outcome: Floats,
@@ -282,12 +296,12 @@ def measure_vote_dependence(
     return VoteDependence(difference, p, power)
 
 
-def compute_expected_half_width(n: int, share: float) -> float:
+def compute_interval_half_width_of_random_labels(n: int, share: float) -> float:
     """Half the 95 % interval that `n` labels at random will give."""
     return float(norm.ppf(0.975)) * float(np.sqrt(share * (1 - share) / n))
 
 
-def estimate_expected_share(
+def estimate_share_from_probability_sums(
     total: float,
     squares: float,
     n: int,
@@ -313,9 +327,9 @@ def estimate_expected_share(
     return Figure(mean, max(0.0, mean - half), min(1.0, mean + half), n)
 
 
-def estimate_mean_probability(probability: Floats, error: float) -> Figure:
-    """Estimate the share of good conversations from all of their probabilities; see `estimate_expected_share`."""
-    return estimate_expected_share(
+def estimate_share_from_probabilities(probability: Floats, error: float) -> Figure:
+    """Estimate the share of good conversations from all of their probabilities; see `estimate_share_from_probability_sums`."""
+    return estimate_share_from_probability_sums(
         float(probability.sum()),
         float(probability @ probability),
         len(probability),
@@ -341,7 +355,7 @@ def count_labels_for_difference(
     return int(np.ceil(reserve * spread * (1 - correlation**2) * (reach / difference) ** 2))
 
 
-def _choose_weight(sides: Sequence[LabeledSample]) -> float:
+def _choose_score_weight_of_least_variance(sides: Sequence[LabeledSample]) -> float:
     # λ: covariance of label and score over the score's variance, of all sides together
     covariance = spread = 0.0
     for side in sides:
@@ -357,7 +371,7 @@ def _choose_weight(sides: Sequence[LabeledSample]) -> float:
     return 0.0
 
 
-def _compute_influence(side: LabeledSample, weight: float) -> tuple[float, Floats]:
+def _compute_influence_of_labels(side: LabeledSample, weight: float) -> tuple[float, Floats]:
     weight = weight if len(side.rest) else 0.0
     # the labels less what scores already say of them `[n]`
     residual = side.good - weight * side.probability
@@ -389,7 +403,7 @@ def _compute_interval_bounds(value: float, se: float, units: int) -> tuple[float
     return max(0.0, value - half), min(1.0, value + half)
 
 
-def _correlate(good: Bools | Floats, probability: Floats) -> float:
+def _correlate_labels_with_probabilities(good: Bools | Floats, probability: Floats) -> float:
     if np.ptp(probability) == 0 or np.ptp(good.astype(float)) == 0:
         return 0.0
     return float(np.corrcoef(good, probability)[0, 1])
@@ -402,8 +416,8 @@ def _estimate_doubly_robust(
     propensity: Floats,
 ) -> tuple[Floats, int]:
     # rare voters stand for many: weights by propensity, that sum to all conversations
-    trimmed = int(((propensity < MIN_PROPENSITY) & voted).sum())
-    weights = voted / np.maximum(propensity, MIN_PROPENSITY)
+    trimmed = int(((propensity < MIN_VOTING_PROBABILITY) & voted).sum())
+    weights = voted / np.maximum(propensity, MIN_VOTING_PROBABILITY)
     weights *= len(voted) / weights.sum()
     return outcome + weights * np.where(voted, good - outcome, 0.0), trimmed
 
@@ -428,10 +442,10 @@ def estimate_mean_differences(
     measures = {}
     for name, column in values.items():
         measures[name] = Measure(_make_difference_statistic(column, second))
-    return estimate_figures(measures, unit, rng)
+    return estimate_figures_on_same_resamples(measures, unit, rng)
 
 
-def _make_difference_statistic(values: Floats, second: Bools) -> Statistic:
+def _make_difference_statistic(values: Floats, second: Bools) -> WeightedStatistic:
     present = ~np.isnan(values)
     # means of each sample, of the conversations that have a value
     filled = np.where(present, values, 0.0)
@@ -452,7 +466,7 @@ def _make_difference_statistic(values: Floats, second: Bools) -> Statistic:
     return statistic
 
 
-def list_moved_names(differences: Mapping[str, Figure]) -> frozenset[str]:
+def list_names_of_significant_differences(differences: Mapping[str, Figure]) -> frozenset[str]:
     """Return the names with significant differences, with the false discovery rate bounded.
 
     Source: Benjamini and Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x; p-values by the

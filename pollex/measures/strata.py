@@ -11,10 +11,10 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Ints
 
-Z_95 = 1.96
-MIN_OVERLAP_SHARE = 0.2
+NORMAL_QUANTILE_OF_95_INTERVAL = 1.96
+MIN_SHARE_COMPARABLE_WITHIN_STRATA = 0.2
 """Share of the comparison that is left within strata, below which they can't be told apart."""
-MAX_SURE_P_VALUE = 0.01
+MAX_P_VALUE_OF_TELLING_CIRCUMSTANCE = 0.01
 """P-value up to which a circumstance tells of thumbs beside a rubric."""
 
 
@@ -43,9 +43,9 @@ class StratifiedDifference:
         falls = self.value * np.sign(self.over_all) <= abs(self.over_all) / 2
         return bool(
             self.over_all
-            and self.overlap >= MIN_OVERLAP_SHARE
+            and self.overlap >= MIN_SHARE_COMPARABLE_WITHIN_STRATA
             and falls
-            and self.beside <= MAX_SURE_P_VALUE
+            and self.beside <= MAX_P_VALUE_OF_TELLING_CIRCUMSTANCE
         )
 
     @property
@@ -54,7 +54,9 @@ class StratifiedDifference:
         return bool(self.explained and (self.high < 0 if self.over_all > 0 else self.low > 0))
 
 
-def compare_within(held: Bools, hit: Bools, stratum: Ints) -> StratifiedDifference | None:
+def compare_hit_shares_within_strata(
+    held: Bools, hit: Bools, stratum: Ints
+) -> StratifiedDifference | None:
     """Compare shares of hits where something holds and elsewhere, over all and within strata.
 
     Args:
@@ -87,7 +89,7 @@ def compare_within(held: Bools, hit: Bools, stratum: Ints) -> StratifiedDifferen
 
     value = float(((hits1 * n0 - hits0 * n1) / size).sum() / weights.sum())
     spread = (hits1 * (n1 - hits1) * n0**3 + hits0 * (n0 - hits0) * n1**3) / (n1 * n0 * size**2)
-    half = Z_95 * float(np.sqrt(spread.sum()) / weights.sum())
+    half = NORMAL_QUANTILE_OF_95_INTERVAL * float(np.sqrt(spread.sum()) / weights.sum())
 
     return StratifiedDifference(
         over_all,
@@ -95,11 +97,11 @@ def compare_within(held: Bools, hit: Bools, stratum: Ints) -> StratifiedDifferen
         value - half,
         value + half,
         overlap,
-        _compute_strata_p(cells),
+        _compute_p_value_of_strata(cells),
     )
 
 
-def _compute_strata_p(cells: np.ndarray) -> float:
+def _compute_p_value_of_strata(cells: np.ndarray) -> float:
     """Test whether strata tell of hits on each side of what holds: a chi-square of both tables together."""
     from scipy.stats import chi2  # half a second; only learning needs it
 

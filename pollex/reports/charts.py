@@ -40,17 +40,17 @@ from pollex.rubrics.records import RatingRecord
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.selection import losses
 
-SMALL_WIDTH = 150
-ROW_HEIGHT = 12
+SMALL_CHART_WIDTH_PIXELS = 150
+CHART_ROW_HEIGHT_PIXELS = 12
 MIN_SCALE_SPAN = 1e-6
 """The narrowest scale whose ends have different labels."""
 
-UNIT_AXIS = Axis(0.0, 1.0, 8, SMALL_WIDTH - 8)
+UNIT_AXIS = Axis(0.0, 1.0, 8, SMALL_CHART_WIDTH_PIXELS - 8)
 
 
 def make_small_axis(low: float, high: float) -> Axis:
     """Make a scale for small drawings."""
-    return Axis(low, high, 8, SMALL_WIDTH - 8)
+    return Axis(low, high, 8, SMALL_CHART_WIDTH_PIXELS - 8)
 
 
 def make_shared_axis(figures: Iterable[Figure]) -> Axis:
@@ -90,7 +90,7 @@ def draw_axis(scale: Axis, values: Sequence[float] = ()) -> Markup:
         )
 
     title = f"Axis from {format_tick(round(scale.low, 6))} to {format_tick(round(scale.high, 6))}"
-    return make_svg(title, labels, width=SMALL_WIDTH, height=14, class_="spark")
+    return make_svg(title, labels, width=SMALL_CHART_WIDTH_PIXELS, height=14, class_="spark")
 
 
 def draw_figures(
@@ -114,8 +114,8 @@ def draw_figures(
         f"{side} {format_number(figure.value)}" for side, figure in known_figures
     )
     # a row for each figure, also for one that is missing
-    height = ROW_HEIGHT * len(figures) + 6
-    middle = ROW_HEIGHT * len(figures) / 2 + 3
+    height = CHART_ROW_HEIGHT_PIXELS * len(figures) + 6
+    middle = CHART_ROW_HEIGHT_PIXELS * len(figures) / 2 + 3
     rows = []
     for row, (side, figure) in enumerate(figures):
         if figure:
@@ -123,7 +123,7 @@ def draw_figures(
                 _draw_figure_at(
                     figure,
                     scale,
-                    9.0 + ROW_HEIGHT * row,
+                    9.0 + CHART_ROW_HEIGHT_PIXELS * row,
                     side.replace(" ", "-"),
                 )
             )
@@ -135,7 +135,7 @@ def draw_figures(
         if reference is None
         else draw_line(scale(reference), 0, scale(reference), height, "reference"),
         rows,
-        width=SMALL_WIDTH,
+        width=SMALL_CHART_WIDTH_PIXELS,
         height=height,
         class_="spark",
     )
@@ -213,7 +213,7 @@ def draw_trend(name: str, shares: Mapping[str, Figure]) -> Markup:
         shade if len(rows) > 1 else None,
         lines,
         dots,
-        width=SMALL_WIDTH,
+        width=SMALL_CHART_WIDTH_PIXELS,
         height=20,
         class_="spark",
     )
@@ -246,13 +246,13 @@ def draw_two_means(
         title,
         draw_line(scale.start, 10, scale.end, 10, "grid"),
         drawn,
-        width=SMALL_WIDTH,
+        width=SMALL_CHART_WIDTH_PIXELS,
         height=20,
         class_="spark",
     )
 
 
-CLASS_MARKS = (("positive", draw_disc), ("negative", draw_diamond))
+DRAW_MARK_BY_CLASS = (("positive", draw_disc), ("negative", draw_diamond))
 
 
 @dataclass(frozen=True)
@@ -292,13 +292,13 @@ def choose_histogram_bars(rubrics: RubricSet, sides: Iterable[SideScores]) -> Hi
     # one height for all sides and classes, so that they can be compared
     counts = []
     for scores in every:
-        for side in _split_classes(scores):
+        for side in _find_members_of_each_class(scores):
             counts.append(np.histogram(scores.netsat[side], edges)[0])
 
     return HistogramBars(edges, max(1, *(int(count.max()) for count in counts)))
 
 
-def _split_classes(scores: SideScores) -> tuple[Bools, Bools]:
+def _find_members_of_each_class(scores: SideScores) -> tuple[Bools, Bools]:
     return scores.positive, ~scores.positive
 
 
@@ -314,7 +314,7 @@ def draw_netsat_histogram(
     # the lower half counts, too: its labels have no sign
     step = choose_round_step(bars.highest, 3)
     levels = np.arange(-np.floor(bars.highest / step), np.floor(bars.highest / step) + 1) * step
-    counts = [int(which.sum()) for which in _split_classes(scores)]
+    counts = [int(which.sum()) for which in _find_members_of_each_class(scores)]
 
     return make_svg(
         f"{side}: histogram of NetSAT, {counts[0]} positive and {counts[1]} negative conversations, "
@@ -358,7 +358,7 @@ def _draw_corner_label(
     x = frame.x.start + 8
     return make_element(
         "g",
-        dict(CLASS_MARKS)[class_](x, y - 4, class_),
+        dict(DRAW_MARK_BY_CLASS)[class_](x, y - 4, class_),
         draw_text(x + 9, y, f"{n} {class_}", f"label {class_}"),
     )
 
@@ -396,15 +396,19 @@ def draw_probability_points(side: str, scores: SideScores, bars: HistogramBars) 
     """Draw each conversation's probability against its NetSAT, one mark a pixel."""
     frame = ChartFrame.over(bars.ends, (0.0, 1.0))
     marks = []
-    for (class_, mark), which in zip(CLASS_MARKS, _split_classes(scores), strict=True):
-        for x, y in sorted(_find_pixels(frame, scores.netsat[which], scores.probability[which])):
+    for (class_, mark), which in zip(
+        DRAW_MARK_BY_CLASS, _find_members_of_each_class(scores), strict=True
+    ):
+        for x, y in sorted(
+            _find_occupied_pixels(frame, scores.netsat[which], scores.probability[which])
+        ):
             marks.append(mark(x, y, class_, 3.0))
 
     title = f"Probability of positive against NetSAT, {side.lower()}"
     return make_svg(title, frame.y_axis(SHARE_AXIS_MARKS), marks, frame.x_axis("NetSAT"))
 
 
-def _find_pixels(frame: ChartFrame, xs: Floats, ys: Floats) -> set[tuple[int, int]]:
+def _find_occupied_pixels(frame: ChartFrame, xs: Floats, ys: Floats) -> set[tuple[int, int]]:
     # marks on one pixel are drawn once
     pixels: set[tuple[int, int]] = set()
     for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
@@ -419,7 +423,7 @@ def draw_reliability_bins(bins: Sequence[PredictionBin], n: int) -> Markup:
         f"Observed share of positive against predicted probability, {n} conversations",
         frame.y_axis(SHARE_AXIS_MARKS),
         frame.curve((0.0, 1.0), (0.0, 1.0), "diagonal"),
-        [draw_bin(frame, bin_, "conversation", "observed", 4.5) for bin_ in bins],
+        [draw_reliability_bin(frame, bin_, "conversation", "observed", 4.5) for bin_ in bins],
         frame.x_axis("predicted probability of positive"),
     )
 
@@ -448,7 +452,7 @@ def draw_rating_reliability(rating: RatingRecord) -> Markup:
     )
 
 
-def draw_bin(
+def draw_reliability_bin(
     frame: ChartFrame,
     bin_: PredictionBin,
     noun: str,
@@ -505,6 +509,6 @@ def draw_reliability_curve(
         frame.area(mesh, low, high, "band"),
         frame.curve((0.0, 1.0), (0.0, 1.0), "diagonal"),
         frame.curve(mesh, curve, "positive"),
-        [draw_bin(frame, bin_, noun, "given", 3.0) for bin_ in diagram.bins],
+        [draw_reliability_bin(frame, bin_, noun, "given", 3.0) for bin_ in diagram.bins],
         frame.x_axis("predicted probability"),
     )

@@ -17,7 +17,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import NOT_RATED_NOTE_WORDS
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import Assessment
-from pollex.measures.distributions import bin_predictions
+from pollex.measures.distributions import bin_predictions_by_probability
 from pollex.measures.intervals import MIN_UNITS_FOR_INTERVAL
 from pollex.reports.numbers import (
     INTERVAL_WORDS,
@@ -34,40 +34,44 @@ from pollex.reports.numbers import (
 from pollex.reports.page import MAX_REASON_CHARACTERS, render_template, shorten_text
 from pollex.reports.transcript import (
     MarkedText,
-    mark_spans,
+    cut_text_at_marked_spans,
     mark_turns,
     shorten_turns,
     trim_quote,
 )
 from pollex.rubrics.headlines import (
-    POLARITIES,
+    POLARITIES_IN_HEADLINE_ORDER,
     UNEXPECTED_SIDE_NOTES,
     Habit,
-    anything_leads,
-    explain_beside,
-    is_finding_in_words,
-    is_told_best_by_words,
-    list_along_with_circumstances,
-    list_also_borne_out,
-    list_explained_words,
-    list_habits,
+    do_phrases_explain_more_thumbs_than_deeds,
+    explain_why_proven_rubric_is_no_headline,
+    has_proven_deed_of_assistant,
+    is_proven_or_likely_phrase_rubric,
+    list_deeds_in_conversations_of_ending,
     list_headlines,
-    list_hints,
-    list_outcomes,
-    list_strongest_hints,
+    list_phrase_rubrics_explained_by_findings,
+    list_proven_deeds_outside_headlines,
+    list_proven_phrase_rubrics,
+    list_rubrics_contradicted_by_held_out_thumbs,
+    list_rubrics_explained_by_circumstances,
+    list_rubrics_of_conversation_endings,
+    list_strongest_unproven_deeds,
     list_thin_rubrics,
     list_tone_rubrics,
-    list_topics_apart,
-    list_turned_rubrics,
+    list_topics_unlike_the_rest,
     list_unexpected_rubrics,
-    list_words,
+    list_unproven_rubrics,
 )
 from pollex.rubrics.learning.measured import (
-    CONSTANT_BASELINE,
-    SIGNALS_BASELINE,
-    WORDS_BASELINE,
+    CONSTANT_BASELINE_NAME,
+    SIGNALS_BASELINE_NAME,
+    WORDS_BASELINE_NAME,
 )
-from pollex.rubrics.learning.results import NO_EVENTS_NOTE, NOT_THE_MODELS_NOTE, LabelledScore
+from pollex.rubrics.learning.results import (
+    NO_EVENTS_NOTE,
+    REASONS_LEFT_OUT_NOTE_WORDS,
+    LabelledScore,
+)
 from pollex.rubrics.lint import LintMark
 from pollex.rubrics.records import (
     Baseline,
@@ -77,17 +81,23 @@ from pollex.rubrics.records import (
     Segment,
     describe_guarantee,
 )
-from pollex.rubrics.rubric import ANSWERED_DISTILLED, Polarity, Quote, Rubric, is_built_in
+from pollex.rubrics.rubric import (
+    ANSWERED_BY_DISTILLED_JUDGE,
+    Polarity,
+    Quote,
+    Rubric,
+    is_built_in_source,
+)
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import (
-    FURTHER_LABELS_TOLD,
+    FURTHER_LABELS_IN_FORECAST,
     Reach,
-    describe_bounds,
-    describe_doubt,
-    describe_nothing_leading,
+    describe_doubt_about_rubric,
+    describe_evidence_of_rubric,
+    describe_interval_and_test_of_rubric,
+    describe_lack_of_proven_rubrics,
     describe_reading,
     describe_signal_share,
-    describe_worth,
 )
 from pollex.selection.threshold import Window
 from pollex.store.folder import DEFAULT_STORE_FOLDER, format_store_option
@@ -95,7 +105,7 @@ from pollex.store.folder import DEFAULT_STORE_FOLDER, format_store_option
 OTHER_FINDINGS_TITLE = "Also proven or likely"
 """Title of what labels bear out and doesn't lead."""
 
-ENDINGS_TITLE = "How conversations come out"
+CONVERSATION_OUTCOMES_TITLE = "How conversations come out"
 """Title of what tells how a conversation came out."""
 
 TONE_TITLE = "How people sound"
@@ -111,9 +121,9 @@ NOTHING_PROVEN_BY_POLARITY: dict[Polarity, str] = {
 MAX_RUBRICS_BEFORE_FOLD = 5
 """Rubrics of a side before anything is unfolded."""
 
-MAX_EXAMPLES = 3
-MAX_SEGMENTS = 6
-MAX_WRONG_SHOWN = 6
+MAX_EXAMPLES_PER_FINDING = 3
+MAX_TOPICS_SHOWN = 6
+MAX_WRONGLY_SCORED_CONVERSATIONS_SHOWN = 6
 
 
 ExampleLink = tuple[str, str]
@@ -220,7 +230,7 @@ class Findings:
         elsewhere = {
             OTHER_FINDINGS_TITLE: self.beside,
             WORDS_TITLE: self.said,
-            ENDINGS_TITLE: self.outcomes,
+            CONVERSATION_OUTCOMES_TITLE: self.outcomes,
         }
         # the first part of the page that has something of this side
         for title, findings in elsewhere.items():
@@ -237,7 +247,7 @@ class Findings:
         """Say where on the page how many rubrics stand."""
         # near twins stand under a finding, and count with it
         twins = 0
-        for side in POLARITIES:
+        for side in POLARITIES_IN_HEADLINE_ORDER:
             for finding in self.leading[side]:
                 twins += len(finding.also)
         numbers = {
@@ -300,30 +310,34 @@ def prepare_findings(
     every = rubrics.rubrics
     total = rubrics.data.held_out
 
-    def describe(several: Sequence[ChosenRubric], examples: int = MAX_EXAMPLES) -> list[Finding]:
+    def describe(
+        several: Sequence[ChosenRubric], examples: int = MAX_EXAMPLES_PER_FINDING
+    ) -> list[Finding]:
         return [describe_finding(rubric, anchors, total, examples) for rubric in several]
 
     # what leads is named first, so that its conversations have the first anchors
     leading: dict[Polarity, list[Finding]] = {}
-    for side in POLARITIES:
+    for side in POLARITIES_IN_HEADLINE_ORDER:
         leading[side] = [
             describe_finding(headline.rubric, anchors, total, also=headline.also)
             for headline in list_headlines(every, side)
         ]
 
     # the strongest hints of a side stand with its findings, and nowhere else
-    strongest = {side: list_strongest_hints(every, side) for side in POLARITIES}
+    strongest = {
+        side: list_strongest_unproven_deeds(every, side) for side in POLARITIES_IN_HEADLINE_ORDER
+    }
     shown_above = {rubric.id for hints in strongest.values() for rubric in hints}
-    hints = [rubric for rubric in list_hints(every) if rubric.id not in shown_above]
+    hints = [rubric for rubric in list_unproven_rubrics(every) if rubric.id not in shown_above]
 
     topics = _prepare_topics(rubrics, anchors)
     wrong = []
-    for score in find_most_wrong(scores):
+    for score in find_most_wrongly_scored_conversations(scores):
         id_ = score.conversation_id
         wrong.append((score, anchors.example(id_), anchors.opening(id_)))
 
     # conversations to read first, where nothing else is told
-    worst = [] if anything_leads(every) else find_worst_conversations(scores)
+    worst = [] if has_proven_deed_of_assistant(every) else find_worst_conversations(scores)
     read_first = []
     for score in worst:
         id_ = score.conversation_id
@@ -331,26 +345,31 @@ def prepare_findings(
 
     return Findings(
         leading=leading,
-        strongest={side: describe(strongest[side]) for side in POLARITIES},
-        outcomes=describe(list_outcomes(every)),
-        said=describe(list_words(every)),
-        along=describe(list_along_with_circumstances(every)),
-        beside=describe(list_also_borne_out(every)),
+        strongest={side: describe(strongest[side]) for side in POLARITIES_IN_HEADLINE_ORDER},
+        outcomes=describe(list_rubrics_of_conversation_endings(every)),
+        said=describe(list_proven_phrase_rubrics(every)),
+        along=describe(list_rubrics_explained_by_circumstances(every)),
+        beside=describe(list_proven_deeds_outside_headlines(every)),
         hints=describe(hints),
-        turned=describe(list_turned_rubrics(every)),
+        turned=describe(list_rubrics_contradicted_by_held_out_thumbs(every)),
         to_check=describe(list_unexpected_rubrics(every)),
         sounds=describe(list_tone_rubrics(every), 0),
         topics=topics,
         wrong=wrong,
         habits=[
-            (habit, describe_separate_case(habit.case, anchors)) for habit in list_habits(every)
+            (habit, describe_separate_case(habit.case, anchors))
+            for habit in list_deeds_in_conversations_of_ending(every)
         ],
         read_first=read_first,
         # last, as every conversation named above has its anchor by now
         shown=prepare_conversations(rubrics, anchors),
         thin=len(list_thin_rubrics(every)),
-        explained=describe(list_explained_words(every), 0),
-        words_first=[side for side in POLARITIES if is_told_best_by_words(every, side)],
+        explained=describe(list_phrase_rubrics_explained_by_findings(every), 0),
+        words_first=[
+            side
+            for side in POLARITIES_IN_HEADLINE_ORDER
+            if do_phrases_explain_more_thumbs_than_deeds(every, side)
+        ],
     )
 
 
@@ -359,7 +378,7 @@ def _prepare_topics(
 ) -> list[tuple[Segment, tuple[tuple[ExampleLink, str], ...]]]:
     """Prepare the segments least like the rest, each with its conversations and how these begin."""
     topics = []
-    for segment in list_topics_apart(rubrics.segments)[:MAX_SEGMENTS]:
+    for segment in list_topics_unlike_the_rest(rubrics.segments)[:MAX_TOPICS_SHOWN]:
         openings = []
         for id_ in segment.examples:
             openings.append((anchors.example(id_), anchors.opening(id_)))
@@ -373,7 +392,7 @@ def describe_finding(
     rubric: ChosenRubric,
     anchors: ConversationAnchors,
     total: int,
-    examples: int = MAX_EXAMPLES,
+    examples: int = MAX_EXAMPLES_PER_FINDING,
     also: Sequence[ChosenRubric] = (),
 ) -> Finding:
     """Put a rubric into words.
@@ -385,14 +404,20 @@ def describe_finding(
     quote = next(iter(rubric.best_quotes), None)
     return Finding(
         rubric=rubric,
-        worth=make_percent_unbreakable(describe_worth(worth)) if worth else "",
-        bounds=make_percent_unbreakable(describe_bounds(worth, total)) if worth else "",
+        worth=make_percent_unbreakable(describe_evidence_of_rubric(worth)) if worth else "",
+        bounds=make_percent_unbreakable(describe_interval_and_test_of_rubric(worth, total))
+        if worth
+        else "",
         beside=tuple(filter(None, map(describe_signal_share, rubric.signals))),
-        doubt=make_percent_unbreakable(describe_doubt(worth, rubric.polarity)) if worth else "",
-        quote=mark_spans(*trim_quote(quote)) if quote else (),
+        doubt=make_percent_unbreakable(describe_doubt_about_rubric(worth, rubric.polarity))
+        if worth
+        else "",
+        quote=cut_text_at_marked_spans(*trim_quote(quote)) if quote else (),
         source=quote,
         examples=tuple(map(anchors.example, list_quoted_conversations(rubric)[:examples])),
-        why_beside=explain_beside(rubric) if list_also_borne_out([rubric]) else "",
+        why_beside=explain_why_proven_rubric_is_no_headline(rubric)
+        if list_proven_deeds_outside_headlines([rubric])
+        else "",
         to_check=UNEXPECTED_SIDE_NOTES[rubric.polarity]
         if list_unexpected_rubrics([rubric])
         else "",
@@ -411,7 +436,7 @@ def describe_separate_case(case: FamilyMember, anchors: ConversationAnchors) -> 
     return SeparateCase(
         text=case.text,
         worth=make_percent_unbreakable(case.figures),
-        quote=mark_spans(*trim_quote(quote)) if quote else (),
+        quote=cut_text_at_marked_spans(*trim_quote(quote)) if quote else (),
         example=anchors.example(quote.conversation_id) if quote else None,
     )
 
@@ -421,7 +446,7 @@ def list_quoted_conversations(rubric: ChosenRubric) -> list[str]:
     return list(dict.fromkeys(quote.conversation_id for quote in rubric.best_quotes))
 
 
-def find_most_wrong(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
+def find_most_wrongly_scored_conversations(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
     """Return held-out conversations whose thumb was least probable, less probable than the other at least."""
     # only conversations with a probability by rubrics that didn't see them
     held_out = []
@@ -435,12 +460,19 @@ def find_most_wrong(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
             wrong.append(score)
 
     return sorted(wrong, key=lambda score: (get_thumb_probability(score), score.conversation_id))[
-        :MAX_WRONG_SHOWN
+        :MAX_WRONGLY_SCORED_CONVERSATIONS_SHOWN
     ]
 
 
 MAX_CONVERSATIONS_TO_READ = 5
-THESE_BY_COUNT = ("", "this conversation", "these two", "these three", "these four", "these five")
+CONVERSATIONS_IN_WORDS_BY_COUNT = (
+    "",
+    "this conversation",
+    "these two",
+    "these three",
+    "these four",
+    "these five",
+)
 
 
 def find_worst_conversations(scores: Sequence[LabelledScore]) -> list[LabelledScore]:
@@ -466,7 +498,11 @@ def name_conversations_to_read(scores: Sequence[LabelledScore]) -> str:
 
 def write_reading_advice(number: int) -> str:
     """Say how many conversations to read first, and why these."""
-    these = THESE_BY_COUNT[number] if number == 1 else f"{THESE_BY_COUNT[number]} conversations"
+    these = (
+        CONVERSATIONS_IN_WORDS_BY_COUNT[number]
+        if number == 1
+        else f"{CONVERSATIONS_IN_WORDS_BY_COUNT[number]} conversations"
+    )
     return f"Read {these} first (thumb down, and worst by the rubrics)"
 
 
@@ -481,12 +517,12 @@ def list_shown_ids(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[
     # the same conversations that `prepare_findings` names: their texts are fetched before
     leading = []
     for rubric in rubrics.rubrics:
-        if shows_conversations(rubric):
+        if does_page_show_conversations_of_rubric(rubric):
             leading.append(rubric)
 
     quoted = []
     for rubric in leading:
-        quoted.extend(list_quoted_conversations(rubric)[:MAX_EXAMPLES])
+        quoted.extend(list_quoted_conversations(rubric)[:MAX_EXAMPLES_PER_FINDING])
 
     for rubric in leading:
         for case in rubric.apart:
@@ -494,20 +530,29 @@ def list_shown_ids(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[
                 quoted.append(case.quote.conversation_id)
 
     topics: list[str] = []
-    for segment in list_topics_apart(rubrics.segments)[:MAX_SEGMENTS]:
+    for segment in list_topics_unlike_the_rest(rubrics.segments)[:MAX_TOPICS_SHOWN]:
         topics.extend(segment.examples)
-    for habit in list_habits(rubrics.rubrics):
+    for habit in list_deeds_in_conversations_of_ending(rubrics.rubrics):
         if habit.case.quote:
             quoted.append(habit.case.quote.conversation_id)
 
-    worst = [] if anything_leads(rubrics.rubrics) else find_worst_conversations(scores)
-    looked_at = [score.conversation_id for score in (*find_most_wrong(scores), *worst)]
+    worst = (
+        [] if has_proven_deed_of_assistant(rubrics.rubrics) else find_worst_conversations(scores)
+    )
+    looked_at = [
+        score.conversation_id for score in (*find_most_wrongly_scored_conversations(scores), *worst)
+    ]
     return list(dict.fromkeys([*quoted, *topics, *looked_at]))
 
 
-def shows_conversations(rubric: ChosenRubric) -> bool:
+def does_page_show_conversations_of_rubric(rubric: ChosenRubric) -> bool:
     """Tell whether the page shows conversations of a rubric: of all but what only counts for the score."""
-    return rubric.headlined or rubric.leads or rubric.outcome or is_finding_in_words(rubric)
+    return (
+        rubric.headlined
+        or rubric.leads
+        or rubric.outcome
+        or is_proven_or_likely_phrase_rubric(rubric)
+    )
 
 
 def prepare_conversations(
@@ -524,7 +569,9 @@ def prepare_conversations(
             if id_ in reasons:
                 behind.extend(reasons[id_].quotes)
         behind += [case.quote for case in rubric.apart if case.quote]
-        for quote in (*rubric.best_quotes, *behind) if shows_conversations(rubric) else ():
+        for quote in (
+            (*rubric.best_quotes, *behind) if does_page_show_conversations_of_rubric(rubric) else ()
+        ):
             turns = quotes.setdefault(quote.conversation_id, {})
             turns.setdefault(quote.turn, []).append((quote.text, rubric.polarity))
 
@@ -544,7 +591,7 @@ def prepare_conversations(
 
 
 MAX_SKIPPED_PLACES = 200
-MAX_DROPPED_SHOWN = 400
+MAX_DROPPED_RUBRICS_SHOWN = 400
 
 
 @dataclass(frozen=True)
@@ -562,7 +609,7 @@ class SkippedItem:
     hint: str = ""
 
 
-ClassMeans = tuple[float | None, float | None]
+MeanAgreementByClass = tuple[float | None, float | None]
 """Mean agreement with a rubric, 0 … 10, of positive and of negative conversations; None without answers."""
 
 
@@ -644,7 +691,7 @@ def group_scores_by_side(
 def prepare_rubric_cards(
     rubrics: RubricSet,
     kind: str,
-    means: Mapping[str, ClassMeans],
+    means: Mapping[str, MeanAgreementByClass],
 ) -> list[dict[str, object]]:
     """Prepare the rubrics of one kind in the order of choice; added ones last.
 
@@ -679,7 +726,9 @@ def prepare_rubric_cards(
     return cards
 
 
-def compute_agreement_range(means: Iterable[ClassMeans]) -> tuple[float, float]:
+def compute_axis_range_of_mean_agreement(
+    means: Iterable[MeanAgreementByClass],
+) -> tuple[float, float]:
     """Return integers around all means, since the full scale would hide differences."""
     values = []
     for mean in means:
@@ -744,11 +793,11 @@ rubric that compares words, and for vectors of all turns. Measured by `benchmark
 slow core."""
 
 
-def describe_cost(rubrics: Sequence[Rubric]) -> str:
+def describe_scoring_cost(rubrics: Sequence[Rubric]) -> str:
     """Say about what a conversation of 25 turns costs, and whether turns are embedded."""
     computed = []
     for rubric in rubrics:
-        if rubric.answered_by != ANSWERED_DISTILLED:
+        if rubric.answered_by != ANSWERED_BY_DISTILLED_JUDGE:
             computed.append(rubric)
 
     kinds = [rubric.source.partition(":")[0] for rubric in computed]
@@ -767,10 +816,10 @@ def describe_cost(rubrics: Sequence[Rubric]) -> str:
 
 
 CHANCE_AUC = 0.5
-NEAR_CHANCE_AUC = 0.55
+MAX_LOWER_AUC_BOUND_NEAR_CHANCE = 0.55
 """Lower end of an interval up to which a set may be little better than guessing."""
 ASSOCIATION_NOTE = "They say what goes along with thumbs; that need not be what causes them."
-MIN_PROBABILITIES = 10
+MIN_CONVERSATIONS_TO_ASSESS_PROBABILITIES = 10
 """Fewer conversations than this say nothing about probabilities."""
 
 
@@ -779,7 +828,7 @@ def render_learning_page(
     scores: Sequence[LabelledScore] = (),
     skipped: Sequence[SkippedItem] = (),
     *,
-    means: Mapping[str, ClassMeans] | None = None,
+    means: Mapping[str, MeanAgreementByClass] | None = None,
     conversations: Mapping[str, Conversation] | None = None,
     marks: Sequence[LintMark] = (),
     path: str = "rubrics.json",
@@ -813,29 +862,29 @@ def render_learning_page(
         first=MAX_RUBRICS_BEFORE_FOLD,
         read_these=write_reading_advice(len(findings.read_first)) if findings.read_first else "",
         beside_title=OTHER_FINDINGS_TITLE,
-        ends_title=ENDINGS_TITLE,
+        ends_title=CONVERSATION_OUTCOMES_TITLE,
         words_title=WORDS_TITLE,
         reading=describe_reading(rubrics.rubrics),
-        trust=describe_trust(rubrics),
+        trust=describe_how_far_to_trust_rubrics(rubrics),
         behind_plain=describe_better_plain_method(rubrics),
         associations=ASSOCIATION_NOTE,
-        first_notes=list_first_notes(rubrics),
+        first_notes=list_notes_needed_to_read_rubrics(rubrics),
         nothing=""
         if findings.any_leads
-        else describe_nothing_leading(rubrics.rubrics, rubrics.data),
-        verdict=describe_ranking(rubrics),
+        else describe_lack_of_proven_rubrics(rubrics.rubrics, rubrics.data),
+        verdict=describe_how_well_rubrics_rank(rubrics),
         learned_from=describe_sources(rubrics, findings),
         roles=name_models(rubrics),
-        cautions=[*list_cautions(rubrics), *rubrics.notes],
+        cautions=[*list_limits_of_figures(rubrics), *rubrics.notes],
         lead=rubrics.held_out or rubrics.training,
         chance=CHANCE_AUC,
         kinds={kind: prepare_rubric_cards(rubrics, kind, means or {}) for kind in ("sat", "dsat")},
-        agreement_ends=compute_agreement_range(means.values()) if means else None,
+        agreement_ends=compute_axis_range_of_mean_agreement(means.values()) if means else None,
         sides=sides,
         last=last,
         likely=likely,
-        bins=bin_predictions(likely.probability, likely.positive, likely.together)
-        if len(likely) >= MIN_PROBABILITIES
+        bins=bin_predictions_by_probability(likely.probability, likely.positive, likely.together)
+        if len(likely) >= MIN_CONVERSATIONS_TO_ASSESS_PROBABILITIES
         else [],
         window=describe_window(rubrics.window),
         guarantee=describe_guarantee(rubrics.guaranteed).replace(" %", f"{NO_BREAK_SPACE}%")
@@ -843,34 +892,39 @@ def render_learning_page(
         else "",
         dropped=group_dropped_rubrics(rubrics.dropped),
         skipped=group_skipped_items(skipped, scores),
-        most_dropped=MAX_DROPPED_SHOWN,
+        most_dropped=MAX_DROPPED_RUBRICS_SHOWN,
         most_places=MAX_SKIPPED_PLACES,
-        commands=list_commands(rubrics, path, store),
+        commands=list_next_commands_by_purpose(rubrics, path, store),
         fewest=MIN_UNITS_FOR_INTERVAL,
         facts=list_run_facts(rubrics),
         more_labels=describe_more_labels(rubrics.reach),
     )
 
 
-def list_caveats(rubrics: RubricSet) -> list[str]:
+def list_caveats_of_report(rubrics: RubricSet) -> list[str]:
     """List what the report begins with, sentence by sentence: how far to trust the rubrics, and for what."""
-    nothing = describe_nothing_leading(rubrics.rubrics, rubrics.data)
-    first = [] if anything_leads(rubrics.rubrics) else [nothing]
-    return [*first, f"{describe_trust(rubrics)} {ASSOCIATION_NOTE}", *list_first_notes(rubrics)]
+    nothing = describe_lack_of_proven_rubrics(rubrics.rubrics, rubrics.data)
+    first = [] if has_proven_deed_of_assistant(rubrics.rubrics) else [nothing]
+    return [
+        *first,
+        f"{describe_how_far_to_trust_rubrics(rubrics)} {ASSOCIATION_NOTE}",
+        *list_notes_needed_to_read_rubrics(rubrics),
+    ]
 
 
-def list_first_notes(rubrics: RubricSet) -> list[str]:
+def list_notes_needed_to_read_rubrics(rubrics: RubricSet) -> list[str]:
     """Return the notes without which the rubrics would be misread."""
     notes: list[str] = []
     for note in rubrics.notes:
         if any(
-            words in note for words in (NO_EVENTS_NOTE, NOT_THE_MODELS_NOTE, NOT_RATED_NOTE_WORDS)
+            words in note
+            for words in (NO_EVENTS_NOTE, REASONS_LEFT_OUT_NOTE_WORDS, NOT_RATED_NOTE_WORDS)
         ):
             notes.append(note)
     return notes
 
 
-def describe_trust(rubrics: RubricSet) -> str:
+def describe_how_far_to_trust_rubrics(rubrics: RubricSet) -> str:
     """Say in one sentence how far a reader may trust the rubrics."""
     held_out = rubrics.held_out
     if held_out is None:
@@ -892,7 +946,7 @@ def describe_trust(rubrics: RubricSet) -> str:
 
     # an interval that begins near guessing promises little
     little = ""
-    if auc.low <= NEAR_CHANCE_AUC:
+    if auc.low <= MAX_LOWER_AUC_BOUND_NEAR_CHANCE:
         little = " That may be little better than guessing."
     if not has_proven_finding(rubrics.rubrics):
         return (
@@ -914,21 +968,21 @@ def describe_measurement(rubrics: RubricSet) -> str:
 def has_proven_finding(rubrics: Sequence[ChosenRubric]) -> bool:
     """Tell whether labels bear out anything that the page tells; in a set of before all that leads counts."""
     leads = []
-    for side in POLARITIES:
+    for side in POLARITIES_IN_HEADLINE_ORDER:
         for entry in list_headlines(rubrics, side):
             leads.append(entry.rubric)
 
-    others = list_also_borne_out(rubrics)
-    others += [*list_words(rubrics), *list_outcomes(rubrics)]
+    others = list_proven_deeds_outside_headlines(rubrics)
+    others += [*list_proven_phrase_rubrics(rubrics), *list_rubrics_of_conversation_endings(rubrics)]
     return any(rubric.stands != "hint" for rubric in leads) or any(
         rubric.stands in ("proven", "likely") for rubric in others
     )
 
 
 PLAIN_METHODS_IN_WORDS = {
-    WORDS_BASELINE: "A plain count of words, whatever they mean,",
-    SIGNALS_BASELINE: "How people sound and how turns follow each other, without any rubric,",
-    CONSTANT_BASELINE: "The same answer for every conversation",
+    WORDS_BASELINE_NAME: "A plain count of words, whatever they mean,",
+    SIGNALS_BASELINE_NAME: "How people sound and how turns follow each other, without any rubric,",
+    CONSTANT_BASELINE_NAME: "The same answer for every conversation",
 }
 
 
@@ -958,7 +1012,7 @@ def describe_better_plain_method(rubrics: RubricSet) -> str:
     return ""
 
 
-def describe_ranking(rubrics: RubricSet) -> str:
+def describe_how_well_rubrics_rank(rubrics: RubricSet) -> str:
     """Say in one sentence how well the rubrics rank."""
     held_out = rubrics.held_out
     auc = (rubrics.held_out or rubrics.training).auc
@@ -1005,7 +1059,7 @@ def describe_sources(rubrics: RubricSet, findings: Findings | None = None) -> st
 
 def describe_authors(rubrics: RubricSet) -> str:
     """Say by whom the rubrics were written, in one sentence; empty where people wrote some of them."""
-    built_in = sum(is_built_in(rubric.source) for rubric in rubrics.rubrics)
+    built_in = sum(is_built_in_source(rubric.source) for rubric in rubrics.rubrics)
     others = sum("@" in rubric.source for rubric in rubrics.rubrics)  # a prompt at its version
     reworded = any(rubric.written not in ("", rubric.text) for rubric in rubrics.rubrics)
     # people wrote some of them, or changed their words
@@ -1077,10 +1131,10 @@ def describe_more_labels(reach: Reach | None) -> str:
         bounds = f"{INTERVAL_WORDS} {low} to {high}, "
 
     worth = f"about {value} more of 100 pairs in the right order ({bounds}n = {n})"
-    return f"{FURTHER_LABELS_TOLD} more labels would put {worth}, if AUC goes on growing as it did up to here."
+    return f"{FURTHER_LABELS_IN_FORECAST} more labels would put {worth}, if AUC goes on growing as it did up to here."
 
 
-def list_cautions(rubrics: RubricSet) -> Iterator[str]:
+def list_limits_of_figures(rubrics: RubricSet) -> Iterator[str]:
     """Say what the figures don't show."""
     if rubrics.edited:
         yield "Rubrics were edited after θ was fitted: run pollex refit before scoring."
@@ -1134,7 +1188,7 @@ def describe_window(window: Window) -> str:
     )
 
 
-def list_commands(rubrics: RubricSet, path: str, store: str) -> dict[str, str]:
+def list_next_commands_by_purpose(rubrics: RubricSet, path: str, store: str) -> dict[str, str]:
     """List what to type next; a hostile name stays one word of the shell."""
     # names come from outside: cut and quoted, so that each stays one word
     file, first, run = (
@@ -1167,4 +1221,4 @@ def list_run_facts(rubrics: RubricSet) -> dict[str, str]:
             f"{format_grouped_count(len(rubrics.rubrics), 'rubric')}, "
             f"{format_grouped_count(len(rubrics.reasons), 'reason')}"
         ),
-    } | ({"scoring": describe_cost(rubrics.rubrics)} if rubrics.judge.built_in else {})
+    } | ({"scoring": describe_scoring_cost(rubrics.rubrics)} if rubrics.judge.built_in else {})

@@ -14,7 +14,7 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, S
 from pollex.reports import numbers
 from pollex.reports.svg import escape_markup
 from pollex.rooms import find_modules, iterate_part_folders
-from pollex.rubrics.records import WITHIN_PREFIX
+from pollex.rubrics.records import NESTED_FINDING_PREFIX
 from pollex.text import escape_controls
 
 STYLE_FILE_NAMES = ("tokens.css", "parts.css", "report.css")
@@ -28,17 +28,17 @@ MAX_NAME_CHARACTERS, MAX_QUOTE_CHARACTERS, MAX_REASON_CHARACTERS, MAX_RUBRIC_CHA
 """Characters shown of a name or id, of a quote, of a reason, path or remedy, and of a rubric."""
 
 _FILE_META_PATTERN = re.compile(rb'<meta name="of-file" content="([^"]+)">')
-_HEAD_BYTES = 2048
+_PAGE_HEAD_BYTES_READ = 2048
 """The first bytes of a page, which hold its `meta` elements."""
 
 
 def render_template(template: str, **data: object) -> str:
     """Fill a template; the same text for the same data. Write it as UTF-8."""
-    return make_environment().get_template(template).render(data)
+    return make_template_environment().get_template(template).render(data)
 
 
 @cache
-def make_environment() -> Environment:
+def make_template_environment() -> Environment:
     """Make the template environment: text is escaped, and a missing name is an error."""
     loader = ChoiceLoader(
         [
@@ -77,10 +77,10 @@ def make_environment() -> Environment:
         QUOTE=MAX_QUOTE_CHARACTERS,
         REASON=MAX_REASON_CHARACTERS,
         TEXT=MAX_RUBRIC_CHARACTERS,
-        WITHIN=WITHIN_PREFIX,
+        WITHIN=NESTED_FINDING_PREFIX,
     )
     # the policy of a page allows this style alone, by its digest
-    style = "".join(read_style(name) for name in STYLE_FILE_NAMES)
+    style = "".join(read_style_sheet(name) for name in STYLE_FILE_NAMES)
     environment.globals.update(
         style=style,
         digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
@@ -97,7 +97,7 @@ class ChartLoader:
         return getattr(next(home for home in homes if hasattr(home, chart)), chart)
 
 
-def read_style(name: str) -> str:
+def read_style_sheet(name: str) -> str:
     """Read one of the style sheets; `tokens.css` and `parts.css` are those of every page."""
     return (files("pollex.reports") / "styles" / name).read_text(encoding="utf-8")
 
@@ -115,7 +115,7 @@ def read_rubric_file_of_page(page: Path) -> str | None:
 
     try:
         with page.open("rb") as written:
-            match = _FILE_META_PATTERN.search(written.read(_HEAD_BYTES))
+            match = _FILE_META_PATTERN.search(written.read(_PAGE_HEAD_BYTES_READ))
     except OSError:
         return None
 

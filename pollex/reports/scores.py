@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pollex.conversations.conversation import Conversation
 from pollex.measures.intervals import Figure
-from pollex.measures.share import estimate_expected_share
+from pollex.measures.share import estimate_share_from_probability_sums
 from pollex.reports.numbers import (
     NO_BREAK_SPACE,
     format_grouped_count,
@@ -24,15 +24,15 @@ from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns, compute_answer_value, describe_verdict
-from pollex.rubrics.worth import measure_share
+from pollex.rubrics.worth import compute_share_with_interval
 from pollex.selection.losses import MAX_EVAL_DIFFERENCE
 
 MAX_LISTED_CONVERSATIONS = 1000
 """Conversations in the list, the worst first: more would make the page heavy."""
 
-MAX_WORST_SHOWN = 10
-MAX_LOWERING_RUBRICS = 5
-MIN_SURE_PROBABILITY = 0.7
+MAX_WORST_CONVERSATIONS_SHOWN = 10
+MAX_SCORE_LOWERING_RUBRICS_SHOWN = 5
+MIN_PROBABILITY_OF_SURE_SCORE = 0.7
 """Less sure ones are a list of their own."""
 
 MIDDLE_ANSWER_VALUE = MAX_EVAL_DIFFERENCE / 2
@@ -79,7 +79,7 @@ class WorstRow:
         # goodness is a negated probability: that of what was decided
         return (
             -self.goodness if self.decision == "positive" else 1 + self.goodness
-        ) < MIN_SURE_PROBABILITY
+        ) < MIN_PROBABILITY_OF_SURE_SCORE
 
 
 class ScoreTally:
@@ -218,7 +218,7 @@ class ScoreTally:
     @property
     def good(self) -> Figure:
         """Share of good conversations: the mean of their probabilities."""
-        return estimate_expected_share(
+        return estimate_share_from_probability_sums(
             self.total,
             self.squares,
             self.probabilities,
@@ -257,8 +257,8 @@ class ScoreTally:
         # without both classes there is no gap
         for id_, rubric in self.rubrics.items() if n_good and n_bad else ():
             gap = self.moves["positive", id_] / n_good - self.moves["negative", id_] / n_bad
-            bad = measure_share(self.held["negative", id_], n_bad)
-            good = measure_share(self.held["positive", id_], n_good)
+            bad = compute_share_with_interval(self.held["negative", id_], n_bad)
+            good = compute_share_with_interval(self.held["positive", id_], n_good)
             gaps.append(
                 {
                     "rubric": rubric,
@@ -271,7 +271,7 @@ class ScoreTally:
         # only rubrics on which bad conversations do worse, headline ones first
         gaps = [row for row in gaps if row["gap"] > 0]
         return sorted(gaps, key=lambda row: (not row["rubric"].headlined, -row["gap"]))[
-            :MAX_LOWERING_RUBRICS
+            :MAX_SCORE_LOWERING_RUBRICS_SHOWN
         ]
 
 
@@ -311,12 +311,15 @@ def render_scores_page(
         verdict=tally.told,
         decided=tally.decided,
         doubt=tally.doubt,
-        sure=MIN_SURE_PROBABILITY,
+        sure=MIN_PROBABILITY_OF_SURE_SCORE,
         unscored=tally.unscored,
         lowering=lowering,
         numbers={row["rubric"].id: number for number, row in enumerate(lowering, 1)},
         rubrics=tally.rubrics,
-        worst=[(row, mark_turns_of_row(row, texts.get(row.id))) for row in rows[:MAX_WORST_SHOWN]],
+        worst=[
+            (row, mark_turns_of_row(row, texts.get(row.id)))
+            for row in rows[:MAX_WORST_CONVERSATIONS_SHOWN]
+        ],
         rows=rows,
         openings={id_: c.opening for id_, c in texts.items()},
         total=tally.scored.total(),

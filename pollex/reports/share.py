@@ -18,9 +18,9 @@ from pollex.reports.svg import (
     make_svg,
 )
 
-PLOT_WIDTH = 640
-ROW_HEIGHT = 24
-NAME_COLUMN_WIDTH = 190
+FOREST_PLOT_WIDTH_PIXELS = 640
+FOREST_PLOT_ROW_HEIGHT_PIXELS = 24
+FOREST_PLOT_NAME_COLUMN_WIDTH_PIXELS = 190
 
 
 def render_share_page(result: Any) -> str:
@@ -53,20 +53,20 @@ def draw_forest_plot(title: str, estimates: Iterable[tuple[str, Share | None]]) 
             shown.append((name, share))
 
     # a row for each share, and one for the axis
-    height = ROW_HEIGHT * (len(shown) + 1) + 12
-    scale = Axis(0.0, 1.0, NAME_COLUMN_WIDTH, PLOT_WIDTH - 20)
+    height = FOREST_PLOT_ROW_HEIGHT_PIXELS * (len(shown) + 1) + 12
+    scale = Axis(0.0, 1.0, FOREST_PLOT_NAME_COLUMN_WIDTH_PIXELS, FOREST_PLOT_WIDTH_PIXELS - 20)
     grid = []
     for v in choose_ticks(0.0, 1.0, 6):
         grid.append(
             (
-                draw_line(scale(v), 4, scale(v), height - ROW_HEIGHT, "grid"),
+                draw_line(scale(v), 4, scale(v), height - FOREST_PLOT_ROW_HEIGHT_PIXELS, "grid"),
                 draw_text(scale(v), height - 8, format_tick(v), "tick", "middle"),
             )
         )
 
     rows = []
     for place, (name, share) in enumerate(shown):
-        y = ROW_HEIGHT * place + ROW_HEIGHT / 2 + 4
+        y = FOREST_PLOT_ROW_HEIGHT_PIXELS * place + FOREST_PLOT_ROW_HEIGHT_PIXELS / 2 + 4
         # a longer name would leave its column
         short = name if len(name) <= 28 else f"{name[:27]}…"
         whisker = draw_line(
@@ -79,13 +79,13 @@ def draw_forest_plot(title: str, estimates: Iterable[tuple[str, Share | None]]) 
         rows.append(
             make_element(
                 "g",
-                draw_text(NAME_COLUMN_WIDTH - 10, y + 4, short, "tick", "end"),
+                draw_text(FOREST_PLOT_NAME_COLUMN_WIDTH_PIXELS - 10, y + 4, short, "tick", "end"),
                 whisker,
                 draw_disc(scale(share.value), y, "ink"),
             )
         )
 
-    return make_svg(title, grid, rows, width=PLOT_WIDTH, height=height)
+    return make_svg(title, grid, rows, width=FOREST_PLOT_WIDTH_PIXELS, height=height)
 
 
 def render_compare_page(comparisons: Sequence[Any], verdicts: Sequence[object] = ()) -> str:

@@ -15,8 +15,8 @@ from markupsafe import Markup
 from pollex.reports.numbers import MINUS_SIGN
 from pollex.text import escape_controls
 
-PANEL_WIDTH = 360
-PANEL_HEIGHT = 236
+CHART_PANEL_WIDTH_PIXELS = 360
+CHART_PANEL_HEIGHT_PIXELS = 236
 LEFT_MARGIN = 40
 RIGHT_MARGIN = 10
 TOP_MARGIN = 24
@@ -116,8 +116,8 @@ def format_tick(value: float) -> str:
 def make_svg(
     title: str,
     *parts: object,
-    width: int = PANEL_WIDTH,
-    height: int = PANEL_HEIGHT,
+    width: int = CHART_PANEL_WIDTH_PIXELS,
+    height: int = CHART_PANEL_HEIGHT_PIXELS,
     class_: str = "panel",
     fixed: bool = False,
 ) -> Markup:
@@ -249,8 +249,8 @@ class ChartFrame:
         """Make a panel of these ranges."""
         # pixels are counted from the top, so the lowest value has the highest number
         return cls(
-            Axis(*xs, LEFT_MARGIN, PANEL_WIDTH - RIGHT_MARGIN),
-            Axis(*ys, PANEL_HEIGHT - BOTTOM_MARGIN, TOP_MARGIN),
+            Axis(*xs, LEFT_MARGIN, CHART_PANEL_WIDTH_PIXELS - RIGHT_MARGIN),
+            Axis(*ys, CHART_PANEL_HEIGHT_PIXELS - BOTTOM_MARGIN, TOP_MARGIN),
         )
 
     def curve(
@@ -331,9 +331,9 @@ class ChartFrame:
         """Draw a line over the full height, with its name above."""
         place = self.x(value)
         # near a side of the panel the name turns inward
-        if place > PANEL_WIDTH * 0.85:
+        if place > CHART_PANEL_WIDTH_PIXELS * 0.85:
             anchor = "end"
-        elif place < PANEL_WIDTH * 0.2:
+        elif place < CHART_PANEL_WIDTH_PIXELS * 0.2:
             anchor = "start"
         else:
             anchor = "middle"

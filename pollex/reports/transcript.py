@@ -8,7 +8,7 @@ from itertools import pairwise
 from pollex.conversations.conversation import Turn
 from pollex.rubrics.rubric import Polarity, Quote
 
-BLANK_PATTERN = r"\s+"
+WHITE_SPACE_PATTERN = r"\s+"
 MAX_TURN_CHARACTERS = 6000
 MAX_QUOTE_CHARACTERS = 260
 CHARACTERS_BEFORE_MARK = 80
@@ -59,7 +59,7 @@ def mark_quotes_in_text(
     )
 
 
-def mark_spans(text: str, marks: Sequence[tuple[int, int]]) -> tuple[MarkedText, ...]:
+def cut_text_at_marked_spans(text: str, marks: Sequence[tuple[int, int]]) -> tuple[MarkedText, ...]:
     """Cut a text where marks begin and end, each from one position up to another."""
     return _cut_text_at_spans(text, [(low, high, "mark") for low, high in marks])
 
@@ -84,7 +84,7 @@ def _cut_text_at_spans(text: str, spans: Sequence[tuple[int, int, str]]) -> tupl
 
 def _find_spans(content: str, words: str) -> list[tuple[int, int]]:
     # any white space may stand between the words
-    pattern = BLANK_PATTERN.join(map(re.escape, words.split()))
+    pattern = WHITE_SPACE_PATTERN.join(map(re.escape, words.split()))
     if pattern:
         spans: list[tuple[int, int]] = []
         for match in re.finditer(pattern, content):

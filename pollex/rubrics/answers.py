@@ -40,7 +40,7 @@ NUMERIC_OPTIONS = tuple(
 NEVER_CAME_UP_OPTION = "Never came up"
 """What a judge answers where the occasion of a statement never came up. Missing, and no value of the scale."""
 
-NEUTRAL_VALUE = 5.0
+MIDDLE_OPTION_VALUE = 5.0
 """The middle of the values 0 to 10."""
 
 ScaleName = Literal["occasion", "likert-domain", "likert", "numeric"]
@@ -55,12 +55,12 @@ OPTIONS_BY_SCALE: dict[ScaleName, tuple[Option, ...]] = {
 where a statement does not apply. With the first two the judge is told what is expected in the
 domain."""
 
-SCALES_WITH_DOMAIN: frozenset[ScaleName] = frozenset({"occasion", "likert-domain"})
+SCALE_NAMES_WITH_DOMAIN_IN_PROMPT: frozenset[ScaleName] = frozenset({"occasion", "likert-domain"})
 
-_OPTIONS_BY_LENGTH = {len(options): options for options in OPTIONS_BY_SCALE.values()}
-_VALUES_BY_LENGTH = {
+_OPTIONS_BY_OPTION_COUNT = {len(options): options for options in OPTIONS_BY_SCALE.values()}
+_OPTION_VALUES_BY_OPTION_COUNT = {
     length: tuple(option.value for option in options)
-    for length, options in _OPTIONS_BY_LENGTH.items()
+    for length, options in _OPTIONS_BY_OPTION_COUNT.items()
 }
 
 
@@ -102,7 +102,7 @@ class Question(BaseModel):
 
 
 AnswerSource = Literal["built-in", "logprobs", "sampled", "point", "recorded", "rule"]
-RULE_SOURCE: AnswerSource = "rule"
+RULE_ANSWER_SOURCE: AnswerSource = "rule"
 """Of answers that no judge is asked for."""
 
 
@@ -164,13 +164,13 @@ class Answer(BaseModel):
     @property
     def scale(self) -> tuple[Option, ...]:
         """The options that a rubric was asked with: its scales differ in their length."""
-        return _OPTIONS_BY_LENGTH.get(len(self.probabilities), LIKERT_OPTIONS)
+        return _OPTIONS_BY_OPTION_COUNT.get(len(self.probabilities), LIKERT_OPTIONS)
 
     def expected(self, options: tuple[Option, ...] | None = None) -> float:
         """Σ p·value / Z; without options, those of a rubric."""
         # without options, the scale is told by the number of probabilities
         if options is None:
-            return _compute_expected(self.probabilities)
+            return _compute_expected_option_value(self.probabilities)
 
         return (
             sum([p * option.value for p, option in zip(self.probabilities, options, strict=True)])
@@ -189,8 +189,10 @@ class Answer(BaseModel):
 
 
 @lru_cache(maxsize=8192)  # it is counted, written and summed up
-def _compute_expected(probabilities: tuple[float, ...]) -> float:
-    values = _VALUES_BY_LENGTH.get(len(probabilities), _VALUES_BY_LENGTH[len(LIKERT_OPTIONS)])
+def _compute_expected_option_value(probabilities: tuple[float, ...]) -> float:
+    values = _OPTION_VALUES_BY_OPTION_COUNT.get(
+        len(probabilities), _OPTION_VALUES_BY_OPTION_COUNT[len(LIKERT_OPTIONS)]
+    )
     return sum([p * value for p, value in zip(probabilities, values, strict=True)]) / sum(
         probabilities
     )
@@ -234,7 +236,7 @@ class Unanswered(BaseModel):
     judge: str = ""
 
 
-def can_retry(
+def may_asking_again_bring_answer(
     answer: Answer | Unanswered, kinds: Collection[NoAnswerOutcome] = RETRYABLE_OUTCOMES
 ) -> bool:
     """Tell whether asking again may bring an answer."""

@@ -13,13 +13,13 @@ from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import PERSON_SOURCE, Polarity, Rubric, make_content_id
 from pollex.text import escape_controls, parse_toml, read_file_text
 
-SETS_FOLDER = Path(prompts.__file__).parent / "rubric_sets"
+BUNDLED_RUBRIC_SETS_FOLDER = Path(prompts.__file__).parent / "rubric_sets"
 Parsed = TypeVar("Parsed", bound=BaseModel)
-RUBRICS_HINT = "correct it; each of [[rubrics]] has text and polarity, sat or dsat"
+CORRECT_RUBRICS_FILE_HINT = "correct it; each of [[rubrics]] has text and polarity, sat or dsat"
 
 
 MAX_RUBRIC_CHARACTERS = 2000
-EditedText = Annotated[
+EditedRubricText = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_RUBRIC_CHARACTERS),
 ]
@@ -28,7 +28,7 @@ EditedText = Annotated[
 class _RubricInFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    text: EditedText
+    text: EditedRubricText
     polarity: Polarity
 
 
@@ -39,28 +39,30 @@ class _RubricList(BaseModel):
     purpose: str = ""
 
 
-def list_bundled_sets() -> list[str]:
+def list_bundled_rubric_set_names() -> list[str]:
     """Return the names of the bundled sets."""
-    return sorted(file.stem for file in SETS_FOLDER.glob("*.toml"))
+    return sorted(file.stem for file in BUNDLED_RUBRIC_SETS_FOLDER.glob("*.toml"))
 
 
 def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
     """Return the rubrics of a file, or of a bundled set, in their order; equal ones are left as they are.
 
     Args:
-        source: A path, or a name of `list_bundled_sets`.
+        source: A path, or a name of `list_bundled_rubric_set_names`.
 
     Raises:
         BadRubrics: It can't be read, or something in it is missing or wrong.
     """
     # a bundled set's name comes before a path of that name
-    if str(source) in list_bundled_sets():
-        path = SETS_FOLDER / f"{source}.toml"
+    if str(source) in list_bundled_rubric_set_names():
+        path = BUNDLED_RUBRIC_SETS_FOLDER / f"{source}.toml"
     else:
         path = Path(source)
 
-    missing = f"give a TOML file, or one of {', '.join(list_bundled_sets())}"
-    entries = _parse_model(_RubricList, path, str(source), RUBRICS_HINT, missing).rubrics
+    missing = f"give a TOML file, or one of {', '.join(list_bundled_rubric_set_names())}"
+    entries = _parse_toml_file_as_model(
+        _RubricList, path, str(source), CORRECT_RUBRICS_FILE_HINT, missing
+    ).rubrics
     rubrics = []
     for e in entries:
         rubrics.append(
@@ -74,7 +76,7 @@ def read_rubrics(source: str | Path) -> tuple[Rubric, ...]:
     return tuple(rubrics)
 
 
-def _parse_model(
+def _parse_toml_file_as_model(
     kind: type[Parsed],
     path: Path,
     where: str,
@@ -104,14 +106,14 @@ def _parse_model(
         raise BadRubrics(f"not valid TOML: {error}", where=where, hint=hint) from error
 
 
-EDITS_ENDING = ".rubrics.toml"
+EDITS_FILE_ENDING = ".rubrics.toml"
 EDITS_FILE_HEAD = """\
 # The rubrics of {name}. This file is the one to edit: text, polarity (sat or dsat), on (true or false) and note.
 # Leave ids as they are. A new rubric needs text and polarity. Remarks belong into note: comments are not kept.
 # A re-worded rubric is judged as before; `judge_anew = true` has its new words say what to look for.
 # Changes count once they are fitted: pollex refit LOGS --rubrics {name}
 """
-EDITS_HINT = (
+CORRECT_EDITS_FILE_HINT = (
     "correct it; each of [[rubrics]] has text and polarity (sat or dsat), "
     "and may have id, on, judge_anew and note"
 )
@@ -129,7 +131,7 @@ class EditEntry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = ""
-    text: EditedText
+    text: EditedRubricText
     polarity: Polarity
     on: bool = True
     judge_anew: bool = False
@@ -167,17 +169,19 @@ class _EditEntryList(BaseModel):
 
 def get_edits_path(path: str | Path) -> Path:
     """Return where the edits of the rubric set at `path` stand."""
-    return Path(path).with_name(f"{Path(path).stem}{EDITS_ENDING}")
+    return Path(path).with_name(f"{Path(path).stem}{EDITS_FILE_ENDING}")
 
 
-def read_edits(path: Path) -> tuple[EditEntry, ...]:
+def read_edits_file(path: Path) -> tuple[EditEntry, ...]:
     """Read the entries of a file.
 
     Raises:
         BadRubrics: It can't be read, something in it is missing or wrong, or two rubrics have one
             id.
     """
-    entries = _parse_model(_EditEntryList, path, str(path), EDITS_HINT).rubrics
+    entries = _parse_toml_file_as_model(
+        _EditEntryList, path, str(path), CORRECT_EDITS_FILE_HINT
+    ).rubrics
     names = [entry.name for entry in entries]
     # an id of two rubrics leaves open which of them is meant
     repeated = set()
@@ -194,7 +198,7 @@ def read_edits(path: Path) -> tuple[EditEntry, ...]:
     return tuple(entries)
 
 
-def make_entries(
+def make_editable_rubric_entries(
     rubrics: Iterable[ChosenRubric], off: Iterable[ChosenRubric]
 ) -> tuple[EditEntry, ...]:
     """Return rubrics as people edit them, those that are off last."""
@@ -220,7 +224,7 @@ def write_edits_toml(entries: Iterable[EditEntry], name: str) -> str:
     )
 
 
-def apply_edits(
+def apply_edits_to_rubrics(
     entries: Sequence[EditEntry],
     rubrics: Sequence[ChosenRubric],
     off: Sequence[ChosenRubric],
@@ -256,11 +260,11 @@ def _edit_rubric(entry: EditEntry, before: ChosenRubric | None) -> ChosenRubric:
 
     edited = before.model_copy(update=changes)
     if entry.judge_anew:
-        return forget_judgment(edited)
+        return remove_detector_from_rubric(edited)
     return edited
 
 
-def forget_judgment(rubric: ChosenRubric) -> ChosenRubric:
+def remove_detector_from_rubric(rubric: ChosenRubric) -> ChosenRubric:
     """Return a rubric without what it was judged by: its words say what to look for, as if a person had added it."""
     update = {
         "source": PERSON_SOURCE,
@@ -271,8 +275,8 @@ def forget_judgment(rubric: ChosenRubric) -> ChosenRubric:
     return rubric.model_copy(update=update)
 
 
-Row = Mapping[str, Any]
-POOL_HINT = "give each rubric once, with its text and a polarity, sat or dsat"
+PoolRowMapping = Mapping[str, Any]
+CORRECT_POOL_ROWS_HINT = "give each rubric once, with its text and a polarity, sat or dsat"
 
 
 def make_pool_row(rubric: Rubric, quoted: bool = True) -> dict[str, object]:
@@ -314,7 +318,9 @@ def read_edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, .
 
     # no row was changed, though some may be gone: the rubrics stay as they are
     if len(
-        stayed := {row["id"]: by_id[row["id"]] for row in rows if _is_unchanged(row, by_id)}
+        stayed := {
+            row["id"]: by_id[row["id"]] for row in rows if _is_pool_row_unchanged(row, by_id)
+        }
     ) == len(rows):
         return tuple(stayed.values())
 
@@ -328,7 +334,7 @@ def read_edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, .
             raise BadRubrics(
                 f"{text!r} is both {other} and {side}",
                 where=f"rubric {number}",
-                hint=POOL_HINT,
+                hint=CORRECT_POOL_ROWS_HINT,
             )
 
         # own words make a new rubric, unless these words were there before
@@ -349,7 +355,7 @@ def read_edited_pool(rows: object, earlier: Sequence[Rubric]) -> tuple[Rubric, .
         if words[number] in words[:number]:
             twice.append(rubric.text)
     if twice:
-        raise BadRubrics(f"{twice[0]!r} stands there twice", hint=POOL_HINT)
+        raise BadRubrics(f"{twice[0]!r} stands there twice", hint=CORRECT_POOL_ROWS_HINT)
     return tuple(pool)
 
 
@@ -358,7 +364,7 @@ def squeeze_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
-def _is_unchanged(row: object, by_id: Mapping[str, Rubric]) -> bool:
+def _is_pool_row_unchanged(row: object, by_id: Mapping[str, Rubric]) -> bool:
     before = None
     # a row that names a rubric, and has its words and side unchanged
     if isinstance(row, Mapping):
@@ -373,12 +379,12 @@ def _read_words_and_side(row: object, where: str) -> tuple[str, Polarity]:
     if isinstance(row, Mapping):
         text = squeeze_spaces(str(row.get("text") or ""))
     if not isinstance(row, Mapping) or not text:
-        raise BadRubrics("a rubric without text", where=where, hint=POOL_HINT)
+        raise BadRubrics("a rubric without text", where=where, hint=CORRECT_POOL_ROWS_HINT)
     if (side := row.get("polarity")) not in get_args(Polarity):
         raise BadRubrics(
             f"a polarity of {side!r}",
             where=where,
-            hint=POOL_HINT,
+            hint=CORRECT_POOL_ROWS_HINT,
         )
 
     return text, side  # type: ignore[return-value]

@@ -8,27 +8,31 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.records import (
-    NEARLY_SAME_SHARE,
+    MIN_OVERLAP_OF_NEARLY_SAME_RUBRICS,
     ChosenRubric,
     FamilyMember,
     Segment,
     TwinOverlap,
 )
 from pollex.rubrics.rubric import (
-    ANSWERED_BUILT_IN,
+    ANSWERED_BY_BUILT_IN_JUDGE,
     Polarity,
     Rubric,
     classify_sentence,
-    has_models,
-    is_built_in,
+    has_rubrics_written_by_model,
+    is_built_in_source,
 )
-from pollex.rubrics.worth import describe_doubt, is_nearly_constant, speaks_against_side
-from pollex.selection.multi_split import MIN_FAMILY_CORRELATION, correlate_rubrics
+from pollex.rubrics.worth import (
+    describe_doubt_about_rubric,
+    do_thumbs_contradict_side,
+    is_rubric_nearly_constant,
+)
+from pollex.selection.multi_split import MIN_FAMILY_CORRELATION, correlate_rubric_answers
 
-MOSTLY_SHARE = 0.5
+MIN_OVERLAP_OF_SIMILAR_RUBRICS = 0.5
 """Two rubrics hold in much the same conversations from this share of those in which either holds."""
 
-NEAR_WORDS_SHARE = 0.6
+MIN_SHARED_WORD_SHARE_OF_SIMILAR_SENTENCES = 0.6
 """Share of the words of two sentences that both have, from which on they say nearly the same."""
 
 MIN_WORD_LETTERS = 4
@@ -36,7 +40,7 @@ MIN_WORD_LETTERS = 4
 
 _WORD_PATTERN = re.compile(r"[^\W\d_]+")
 
-SAYS_THE_SAME_CORRELATION = 0.5
+MIN_CORRELATION_OF_EQUIVALENT_RUBRICS = 0.5
 """Correlation of answers from which on a model's rubric says what a built-in one says."""
 
 
@@ -55,24 +59,28 @@ class Headline:
 def list_headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]:
     """List what leads on a side, most thumbs explained first, without what went the other way."""
     of_side = []
-    for rubric in sort_by_choice(rubrics):
-        if rubric.polarity == side and _is_leading(rubric):
+    for rubric in sort_rubrics_by_order_of_choice(rubrics):
+        if rubric.polarity == side and _is_headline_rubric(rubric):
             of_side.append(rubric)
 
     # beside a model's rubrics built-in ones come last
-    mixed = has_models(rubrics)
+    mixed = has_rubrics_written_by_model(rubrics)
     of_side.sort(
         key=lambda rubric: (
-            mixed and rubric.answered_by == ANSWERED_BUILT_IN,
-            -count_thumbs_explained(rubric),
+            mixed and rubric.answered_by == ANSWERED_BY_BUILT_IN_JUDGE,
+            -compute_share_of_thumbs_explained(rubric),
         )
     )
     by_id = {rubric.id: rubric for rubric in of_side}
     # words that are said where a deed is done are no finding of their own
     said_there = []
-    for rubric in sort_by_choice(rubrics):
+    for rubric in sort_rubrics_by_order_of_choice(rubrics):
         beneath = rubric.twin_of in by_id and rubric.polarity == side
-        if beneath and is_finding_in_words(rubric) and _is_shown(rubric):
+        if (
+            beneath
+            and is_proven_or_likely_phrase_rubric(rubric)
+            and _may_be_shown_on_its_side(rubric)
+        ):
             said_there.append(rubric)
 
     # a twin stands under the rubric that it names, in the order of first rubrics
@@ -87,24 +95,26 @@ def list_headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Head
     return headlines
 
 
-def anything_leads(rubrics: Sequence[ChosenRubric]) -> bool:
+def has_proven_deed_of_assistant(rubrics: Sequence[ChosenRubric]) -> bool:
     """Tell whether labels bear out any deed of the assistant."""
-    return any(map(_is_leading, rubrics))
+    return any(map(_is_headline_rubric, rubrics))
 
 
-def _is_leading(rubric: ChosenRubric) -> bool:
+def _is_headline_rubric(rubric: ChosenRubric) -> bool:
     shown = rubric.headlined and rubric.kind == "deed"
-    return shown and not (has_turned(rubric) or says_too_little(rubric))
+    return shown and not (
+        do_held_out_thumbs_contradict_rubric(rubric) or is_rubric_too_thin_to_show(rubric)
+    )
 
 
-RARE_KINDS = ("event", "rate")
+DETECTOR_KINDS_OF_RARE_EVENTS = ("event", "rate")
 """Detectors of what happens seldom: that most conversations have one answer is no fault of theirs."""
 
-ANSWERS_NOT_HOLDING = frozenset({"Strongly Disagree", "Disagree", "Never came up"})
+ANSWERS_WHERE_RUBRIC_DOES_NOT_HOLD = frozenset({"Strongly Disagree", "Disagree", "Never came up"})
 """Answers of a model by which a rubric doesn't hold."""
 
 
-def says_too_little(rubric: ChosenRubric) -> bool:
+def is_rubric_too_thin_to_show(rubric: ChosenRubric) -> bool:
     """Tell whether a rubric is too thin to be shown: it counts for the score, and stays in the file.
 
     Its answer is nearly always the same, it was found in one conversation alone, or it held in none
@@ -113,37 +123,52 @@ def says_too_little(rubric: ChosenRubric) -> bool:
     worth = rubric.worth
     if worth is not None and worth.holds.n and not worth.down_with.n:
         return True
-    if worth is not None and len(rubric.reason_ids) == 1 and is_built_in(rubric.source):
+    if worth is not None and len(rubric.reason_ids) == 1 and is_built_in_source(rubric.source):
         return True
-    return _has_one_answer(rubric)
+    return _is_answered_alike_nearly_everywhere(rubric)
 
 
-def _has_one_answer(rubric: ChosenRubric) -> bool:
+def _is_answered_alike_nearly_everywhere(rubric: ChosenRubric) -> bool:
     """Tell whether a rubric is answered alike nearly everywhere, though it isn't something rare."""
     # what a program finds seldom is told by its detector's name
     alone = rubric.alone
     kind = rubric.source.partition(":")[0]
-    if alone is None or kind in RARE_KINDS or not is_nearly_constant(alone):
+    if (
+        alone is None
+        or kind in DETECTOR_KINDS_OF_RARE_EVENTS
+        or not is_rubric_nearly_constant(alone)
+    ):
         return False
     if kind == "phrase":  # words may be rare: what labels bear out of them is shown
         return rubric.stands not in ("proven", "likely")
     # a model's “no” nearly everywhere is what a rare thing looks like
-    return is_built_in(rubric.source) or alone.commonest not in ANSWERS_NOT_HOLDING
+    return (
+        is_built_in_source(rubric.source)
+        or alone.commonest not in ANSWERS_WHERE_RUBRIC_DOES_NOT_HOLD
+    )
 
 
 def list_thin_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List what isn't shown, since it says too little."""
-    return [rubric for rubric in rubrics if says_too_little(rubric) and not has_turned(rubric)]
+    return [
+        rubric
+        for rubric in rubrics
+        if is_rubric_too_thin_to_show(rubric) and not do_held_out_thumbs_contradict_rubric(rubric)
+    ]
 
 
 def list_unexpected_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List deeds and outcomes that go along with the thumb that one would least expect."""
     unexpected_rubrics = []
-    for rubric in sort_by_choice(rubrics):
+    for rubric in sort_rubrics_by_order_of_choice(rubrics):
         if (
             rubric.unexpected
             and (rubric.leads or rubric.outcome)
-            and not (rubric.circumstance or has_turned(rubric) or says_too_little(rubric))
+            and not (
+                rubric.circumstance
+                or do_held_out_thumbs_contradict_rubric(rubric)
+                or is_rubric_too_thin_to_show(rubric)
+            )
         ):
             unexpected_rubrics.append(rubric)
 
@@ -157,7 +182,7 @@ UNEXPECTED_SIDE_NOTES: dict[Polarity, str] = {
 """What is said of a rubric that one would expect on the other side, by the side that it has."""
 
 
-def list_outcomes(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def list_rubrics_of_conversation_endings(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List what tells how conversations end, most thumbs explained first: it restates the thumb, and is no cause."""
     outcomes = []
     for rubric in rubrics:
@@ -166,12 +191,12 @@ def list_outcomes(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
 
     shown_outcomes = []
     for rubric in outcomes:
-        if _is_shown(rubric):
+        if _may_be_shown_on_its_side(rubric):
             shown_outcomes.append(rubric)
 
     return sorted(
         shown_outcomes,
-        key=lambda rubric: (rubric.polarity, -count_thumbs_explained(rubric)),
+        key=lambda rubric: (rubric.polarity, -compute_share_of_thumbs_explained(rubric)),
     )
 
 
@@ -197,15 +222,15 @@ class Habit:
         return f"among {among}: {self.case.figures}"
 
 
-def list_habits(rubrics: Sequence[ChosenRubric]) -> list[Habit]:
+def list_deeds_in_conversations_of_ending(rubrics: Sequence[ChosenRubric]) -> list[Habit]:
     """List deeds to check in conversations that end as labels bear out, without those shown otherwise."""
     strongest = []
-    for side in POLARITIES:
-        strongest.extend(list_strongest_hints(rubrics, side))
+    for side in POLARITIES_IN_HEADLINE_ORDER:
+        strongest.extend(list_strongest_unproven_deeds(rubrics, side))
 
-    shown = {rubric.text for rubric in (*filter(_is_leading, rubrics), *strongest)}
+    shown = {rubric.text for rubric in (*filter(_is_headline_rubric, rubrics), *strongest)}
     habits = []
-    for ending in list_outcomes(rubrics):
+    for ending in list_rubrics_of_conversation_endings(rubrics):
         for case in (*ending.apart, *ending.deeds):
             if case.text not in shown and classify_sentence(case.text) == "deed":
                 habits.append(Habit(case, ending))
@@ -214,25 +239,27 @@ def list_habits(rubrics: Sequence[ChosenRubric]) -> list[Habit]:
     return habits
 
 
-def list_words(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def list_proven_phrase_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List words that labels bear out, most thumbs explained first, without those that another finding tells."""
-    elsewhere = _list_ids_of_leading(rubrics)
-    elsewhere |= {rubric.id for rubric in list_explained_words(rubrics)}
+    elsewhere = _list_ids_of_headline_rubrics(rubrics)
+    elsewhere |= {rubric.id for rubric in list_phrase_rubrics_explained_by_findings(rubrics)}
     worded = []
-    for rubric in _list_words_borne_out(rubrics):
+    for rubric in _list_all_proven_phrase_rubrics(rubrics):
         if rubric.twin_of not in elsewhere and rubric.id not in elsewhere:
             worded.append(rubric)
 
     return sorted(
         worded,
-        key=lambda rubric: (rubric.polarity, -count_thumbs_explained(rubric)),
+        key=lambda rubric: (rubric.polarity, -compute_share_of_thumbs_explained(rubric)),
     )
 
 
-def list_explained_words(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def list_phrase_rubrics_explained_by_findings(
+    rubrics: Sequence[ChosenRubric],
+) -> list[ChosenRubric]:
     """List words that labels bear out, and that say no more than a finding: its mirror, or a part of it."""
-    leading = _list_ids_of_leading(rubrics)
-    worded = _list_words_borne_out(rubrics)
+    leading = _list_ids_of_headline_rubrics(rubrics)
+    worded = _list_all_proven_phrase_rubrics(rubrics)
     # words explain others only as long as they are shown themselves
     findings = leading | {rubric.id for rubric in worded}
     sides = {rubric.id: rubric.polarity for rubric in rubrics}
@@ -247,58 +274,67 @@ def list_explained_words(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     return explained
 
 
-def _list_words_borne_out(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def _list_all_proven_phrase_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     worded = []
     for rubric in rubrics:
-        if is_finding_in_words(rubric) and _is_shown(rubric):
+        if is_proven_or_likely_phrase_rubric(rubric) and _may_be_shown_on_its_side(rubric):
             worded.append(rubric)
 
     return worded
 
 
-def _list_ids_of_leading(rubrics: Sequence[ChosenRubric]) -> set[str]:
-    return {rubric.id for rubric in rubrics if _is_leading(rubric)}
+def _list_ids_of_headline_rubrics(rubrics: Sequence[ChosenRubric]) -> set[str]:
+    return {rubric.id for rubric in rubrics if _is_headline_rubric(rubric)}
 
 
-def _is_shown(rubric: ChosenRubric) -> bool:
+def _may_be_shown_on_its_side(rubric: ChosenRubric) -> bool:
     """Tell whether a rubric may be told as what goes along with the thumb of its side."""
-    aside = has_turned(rubric) or says_too_little(rubric)
+    aside = do_held_out_thumbs_contradict_rubric(rubric) or is_rubric_too_thin_to_show(rubric)
     return not (aside or rubric.unexpected)
 
 
-def is_finding_in_words(rubric: ChosenRubric) -> bool:
+def is_proven_or_likely_phrase_rubric(rubric: ChosenRubric) -> bool:
     """Tell whether a rubric is words, and proven or likely: a finding, whatever they mean."""
     shown = rubric.source.startswith("phrase:") and not (rubric.yields or rubric.circumstance)
     return shown and rubric.stands in ("proven", "likely")
 
 
-def list_topics_apart(segments: Sequence[Segment]) -> list[Segment]:
+def list_topics_unlike_the_rest(segments: Sequence[Segment]) -> list[Segment]:
     """List the topics that go better or worse than the rest: whose interval leaves out the share of the rest."""
     return [segment for segment in segments if segment.apart]
 
 
-def list_along_with_circumstances(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def list_rubrics_explained_by_circumstances(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List what goes along with a circumstance that explains its difference: what it says is no cause to act on."""
     explained_rubrics = []
-    for rubric in sort_by_choice(rubrics):
-        if rubric.circumstance and rubric.stands != "hint" and not says_too_little(rubric):
+    for rubric in sort_rubrics_by_order_of_choice(rubrics):
+        if (
+            rubric.circumstance
+            and rubric.stands != "hint"
+            and not is_rubric_too_thin_to_show(rubric)
+        ):
             explained_rubrics.append(rubric)
 
     return explained_rubrics
 
 
-def is_told_best_by_words(rubrics: Sequence[ChosenRubric], side: Polarity) -> bool:
+def do_phrases_explain_more_thumbs_than_deeds(
+    rubrics: Sequence[ChosenRubric], side: Polarity
+) -> bool:
     """Tell whether words of a side explain more thumbs than any of its deeds: then they are told first."""
     explained_by_words = [0.0]
-    for rubric in list_words(rubrics):
+    for rubric in list_proven_phrase_rubrics(rubrics):
         if rubric.polarity == side:
-            explained_by_words.append(count_thumbs_explained(rubric))
+            explained_by_words.append(compute_share_of_thumbs_explained(rubric))
 
-    deeds = [count_thumbs_explained(headline.rubric) for headline in list_headlines(rubrics, side)]
+    deeds = [
+        compute_share_of_thumbs_explained(headline.rubric)
+        for headline in list_headlines(rubrics, side)
+    ]
     return max(explained_by_words) > max(deeds, default=0.0)
 
 
-def count_thumbs_explained(rubric: ChosenRubric) -> float:
+def compute_share_of_thumbs_explained(rubric: ChosenRubric) -> float:
     """Return the difference of the shares of thumbs down, times how often a rubric holds; 0 where nobody measured."""
     worth = rubric.worth
     if worth is None or worth.down_with.value is None or worth.down_others.value is None:
@@ -306,92 +342,112 @@ def count_thumbs_explained(rubric: ChosenRubric) -> float:
     return abs(worth.down_with.value - worth.down_others.value) * (worth.holds.value or 0.0)
 
 
-def list_hints(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def list_unproven_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List deeds and outcomes of which too few thumbs can tell, without what went the other way."""
-    return [rubric for rubric in _list_not_leading(rubrics) if rubric.stands in ("hint", "unknown")]
+    return [
+        rubric
+        for rubric in _list_proven_rubrics_outside_headlines(rubrics)
+        if rubric.stands in ("hint", "unknown")
+    ]
 
 
-POLARITIES: tuple[Polarity, ...] = ("dsat", "sat")
+POLARITIES_IN_HEADLINE_ORDER: tuple[Polarity, ...] = ("dsat", "sat")
 
-MAX_STRONGEST_HINTS = 3
+MAX_UNPROVEN_DEEDS_SHOWN_PER_SIDE = 3
 """Hints of a side that stand with its findings."""
 
 
-def list_strongest_hints(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[ChosenRubric]:
+def list_strongest_unproven_deeds(
+    rubrics: Sequence[ChosenRubric], side: Polarity
+) -> list[ChosenRubric]:
     """List deeds of a side that stand out most, and that labels don't bear out: what to look at next.
 
     Each differs clearly by itself, without regard to how many others were looked at.
     """
     # clear by themselves, and found by what is known to be right
     deeds = []
-    for rubric in list_hints(rubrics):
+    for rubric in list_unproven_rubrics(rubrics):
         if rubric.polarity == side:
             deeds.append(rubric)
 
     clear = []
     for rubric in deeds:
-        if rubric.kind == "deed" and rubric.worth and not describe_doubt(rubric.worth, side):
+        if (
+            rubric.kind == "deed"
+            and rubric.worth
+            and not describe_doubt_about_rubric(rubric.worth, side)
+        ):
             clear.append(rubric)
 
     clear = [rubric for rubric in clear if not rubric.unsure]
-    return sorted(clear, key=lambda rubric: -count_thumbs_explained(rubric))[:MAX_STRONGEST_HINTS]
+    return sorted(clear, key=lambda rubric: -compute_share_of_thumbs_explained(rubric))[
+        :MAX_UNPROVEN_DEEDS_SHOWN_PER_SIDE
+    ]
 
 
-def list_also_borne_out(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
-    """List deeds that labels bear out, and that don't lead all the same; `explain_beside` says why."""
+def list_proven_deeds_outside_headlines(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List deeds that labels bear out, and that don't lead all the same; `explain_why_proven_rubric_is_no_headline` says why."""
     borne_out = []
-    for rubric in _list_not_leading(rubrics):
+    for rubric in _list_proven_rubrics_outside_headlines(rubrics):
         if rubric.stands in ("proven", "likely"):
             borne_out.append(rubric)
 
     return borne_out
 
 
-def explain_beside(rubric: ChosenRubric) -> str:
+def explain_why_proven_rubric_is_no_headline(rubric: ChosenRubric) -> str:
     """Say why a rubric that labels bear out doesn't lead."""
     if rubric.unsure:
         return "what finds it isn't known to be right often enough: read its conversations"
     return "found by a program; beside a model's sentences, one of these leads only if it is proven"
 
 
-def _list_not_leading(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def _list_proven_rubrics_outside_headlines(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     not_leading = []
-    for rubric in sort_by_choice(rubrics):
+    for rubric in sort_rubrics_by_order_of_choice(rubrics):
         if (
             rubric.leads
-            and not (rubric.headlined or _is_told_elsewhere(rubric))
-            and _is_shown(rubric)
+            and not (rubric.headlined or _is_told_by_another_finding(rubric))
+            and _may_be_shown_on_its_side(rubric)
         ):
             not_leading.append(rubric)
 
     return not_leading
 
 
-def _is_told_elsewhere(rubric: ChosenRubric) -> bool:
+def _is_told_by_another_finding(rubric: ChosenRubric) -> bool:
     return (rubric.outcome or rubric.circumstance is not None) and rubric.stands != "hint"
 
 
 def list_tone_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List rubrics of tone, how people sound, without what went the other way."""
     tone_rubrics: list[ChosenRubric] = []
-    for rubric in sort_by_choice(rubrics):
+    for rubric in sort_rubrics_by_order_of_choice(rubrics):
         # what has a place in another list
-        elsewhere = rubric.leads or _is_told_elsewhere(rubric) or is_finding_in_words(rubric)
-        aside = has_turned(rubric) or says_too_little(rubric)
+        elsewhere = (
+            rubric.leads
+            or _is_told_by_another_finding(rubric)
+            or is_proven_or_likely_phrase_rubric(rubric)
+        )
+        aside = do_held_out_thumbs_contradict_rubric(rubric) or is_rubric_too_thin_to_show(rubric)
         if not (elsewhere or aside or (rubric.unexpected and rubric.outcome)):
             tone_rubrics.append(rubric)
 
     return tone_rubrics
 
 
-def list_turned_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def list_rubrics_contradicted_by_held_out_thumbs(
+    rubrics: Sequence[ChosenRubric],
+) -> list[ChosenRubric]:
     """List rubrics whose thumbs on held-out conversations went the other way; where all labels teach, none stays."""
-    return list(filter(has_turned, sort_by_choice(rubrics)))
+    return list(
+        filter(do_held_out_thumbs_contradict_rubric, sort_rubrics_by_order_of_choice(rubrics))
+    )
 
 
-def has_turned(rubric: ChosenRubric) -> bool:
+def do_held_out_thumbs_contradict_rubric(rubric: ChosenRubric) -> bool:
     """Tell whether thumbs on held-out conversations went the other way than a rubric's side says."""
-    return rubric.worth is not None and speaks_against_side(rubric.worth, rubric.polarity)
+    return rubric.worth is not None and do_thumbs_contradict_side(rubric.worth, rubric.polarity)
 
 
 def _find_first_of_family(rubric: ChosenRubric, by_id: dict[str, ChosenRubric]) -> str:
@@ -401,7 +457,7 @@ def _find_first_of_family(rubric: ChosenRubric, by_id: dict[str, ChosenRubric]) 
     return rubric.id
 
 
-def sort_by_choice(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+def sort_rubrics_by_order_of_choice(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """Sort by the order of choice; rubrics that a person added come last."""
     return sorted(
         rubrics,
@@ -409,7 +465,7 @@ def sort_by_choice(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     )
 
 
-def find_headline_twins(
+def find_earlier_equivalents_of_headlines(
     rubrics: Sequence[Rubric],
     held: Bools,
     values: Floats | None,
@@ -425,22 +481,24 @@ def find_headline_twins(
         values: Terms of NetSAT, likewise; None where what is answered alike, and what is of one
             event, is one entry already.
     """
-    mixed = has_models(rubrics)
+    mixed = has_rubrics_written_by_model(rubrics)
     # beside a model's rubrics, those that a program answers
     from_built_in = np.array(
-        [mixed and rubric.answered_by == ANSWERED_BUILT_IN for rubric in rubrics],
+        [mixed and rubric.answered_by == ANSWERED_BY_BUILT_IN_JUDGE for rubric in rubrics],
         dtype=bool,
     )
-    alike = find_much_the_same(rubrics, held)
+    alike = find_rubric_pairs_holding_together(rubrics, held)
     if values is not None:
         # A built-in rubric stands under a model's that says about the same, whichever was chosen
         # first.
         enough = np.where(
             from_built_in[:, None] != from_built_in[None, :],
-            SAYS_THE_SAME_CORRELATION,
+            MIN_CORRELATION_OF_EQUIVALENT_RUBRICS,
             MIN_FAMILY_CORRELATION,
         )
-        alike |= (correlate_rubrics(values) >= enough) | _differ_in_breadth(rubrics)
+        alike |= (correlate_rubric_answers(values) >= enough) | _find_narrow_and_broad_event_pairs(
+            rubrics
+        )
 
     # each rubric that leads, under the first one that is its twin; built-in ones come last
     leading_places = []
@@ -460,10 +518,10 @@ def find_headline_twins(
                 earlier_twins[rubrics[later].id] = rubrics[earlier].id
                 break
 
-    return earlier_twins | _find_deed_of_words(rubrics, held)
+    return earlier_twins | _find_deed_equivalent_to_each_phrase(rubrics, held)
 
 
-def _find_deed_of_words(rubrics: Sequence[Rubric], held: Bools) -> dict[str, str]:
+def _find_deed_equivalent_to_each_phrase(rubrics: Sequence[Rubric], held: Bools) -> dict[str, str]:
     """Return the first deed of each phrase that is said in nearly the same conversations, on the same side."""
     deeds = []
     for place, rubric in enumerate(rubrics):
@@ -479,7 +537,7 @@ def _find_deed_of_words(rubrics: Sequence[Rubric], held: Bools) -> dict[str, str
             same_side = rubrics[deed].polarity == rubric.polarity
             both = (held[:, deed] & held[:, place]).sum()
             either = (held[:, deed] | held[:, place]).sum()
-            if same_side and both and both >= NEARLY_SAME_SHARE * either:
+            if same_side and both and both >= MIN_OVERLAP_OF_NEARLY_SAME_RUBRICS * either:
                 beneath[rubric.id] = rubrics[deed].id
                 break
 
@@ -493,7 +551,7 @@ def measure_overlaps(
 
     Args:
         held: Where each of them holds on training conversations `[conversation, rubric]`.
-        twin_of: See `find_headline_twins`.
+        twin_of: See `find_earlier_equivalents_of_headlines`.
     """
     places = {rubric.id: place for place, rubric in enumerate(rubrics)}
     overlaps = {}
@@ -507,7 +565,7 @@ def measure_overlaps(
     return overlaps
 
 
-def find_explained_words(
+def find_finding_explaining_each_phrase(
     rubrics: Sequence[Rubric], held: Bools, up: Bools, borne_out: Collection[str]
 ) -> dict[str, str]:
     """Return the finding that explains each phrase's difference, by the phrase's id; of most phrases none.
@@ -529,14 +587,18 @@ def find_explained_words(
             findings.append(place)
 
     # what goes wrong explains what goes well, and of each side the clearer phrase the other
-    differences = np.abs(correlate_rubrics(np.column_stack([held, ~up]).astype(np.float64))[:, -1])
+    differences = np.abs(
+        correlate_rubric_answers(np.column_stack([held, ~up]).astype(np.float64))[:, -1]
+    )
     phrases.sort(key=lambda place: (rubrics[place].polarity, -differences[place]))
 
     explained: dict[str, str] = {}
     for place in phrases:
-        near = _list_near_findings(rubrics, held, place, findings)
+        near = _list_findings_overlapping_phrase(rubrics, held, place, findings)
         elsewhere = ~held[:, near].any(axis=1)
-        if near and not _differs(held[elsewhere, place], up[elsewhere], rubrics[place].polarity):
+        if near and not _do_thumbs_differ_where_rubric_holds(
+            held[elsewhere, place], up[elsewhere], rubrics[place].polarity
+        ):
             strongest = max(near, key=lambda finding: differences[finding])
             explained[rubrics[place].id] = rubrics[strongest].id
         else:
@@ -545,7 +607,7 @@ def find_explained_words(
     return explained
 
 
-def _list_near_findings(
+def _list_findings_overlapping_phrase(
     rubrics: Sequence[Rubric], held: Bools, place: int, findings: Sequence[int]
 ) -> list[int]:
     """List the findings in whose conversations a phrase is mostly said, or, of the other side together, isn't."""
@@ -555,20 +617,28 @@ def _list_near_findings(
     for finding in findings:
         if rubrics[finding].polarity != side:
             opposite.append(finding)
-        elif _correlate(held[:, finding], held[:, place]) >= SAYS_THE_SAME_CORRELATION:
+        elif (
+            _correlate_two_answer_columns(held[:, finding], held[:, place])
+            >= MIN_CORRELATION_OF_EQUIVALENT_RUBRICS
+        ):
             near.append(finding)
 
     anything_opposite = np.asarray(held[:, opposite].any(axis=1))
-    if _correlate(anything_opposite, ~held[:, place]) >= SAYS_THE_SAME_CORRELATION:
+    if (
+        _correlate_two_answer_columns(anything_opposite, ~held[:, place])
+        >= MIN_CORRELATION_OF_EQUIVALENT_RUBRICS
+    ):
         near += opposite
     return near
 
 
-def _correlate(first: Bools, second: Bools) -> float:
-    return float(correlate_rubrics(np.column_stack([first, second]).astype(np.float64))[0, 1])
+def _correlate_two_answer_columns(first: Bools, second: Bools) -> float:
+    return float(
+        correlate_rubric_answers(np.column_stack([first, second]).astype(np.float64))[0, 1]
+    )
 
 
-def _differs(held: Bools, up: Bools, side: Polarity) -> bool:
+def _do_thumbs_differ_where_rubric_holds(held: Bools, up: Bools, side: Polarity) -> bool:
     """Tell whether thumbs differ as a side says where a rubric holds, by Fisher's exact test at 5 %."""
     from scipy.stats import fisher_exact  # half a second; only learning needs it
 
@@ -577,14 +647,14 @@ def _differs(held: Bools, up: Bools, side: Polarity) -> bool:
         [int((held & down).sum()), int((held & ~down).sum())],
         [int((~held & down).sum()), int((~held & ~down).sum())],
     ]
-    return float(fisher_exact(table, alternative="greater").pvalue) <= EXPLAINED_LEVEL
+    return float(fisher_exact(table, alternative="greater").pvalue) <= MAX_P_VALUE_BESIDE_FINDING
 
 
-EXPLAINED_LEVEL = 0.05
+MAX_P_VALUE_BESIDE_FINDING = 0.05
 """Level of the test of whether a phrase makes a difference beside a finding."""
 
 
-def find_much_the_same(rubrics: Sequence[Rubric], held: Bools) -> Bools:
+def find_rubric_pairs_holding_together(rubrics: Sequence[Rubric], held: Bools) -> Bools:
     """Tell which rubrics hold in much the same conversations `[rubric, rubric]`.
 
     Where they are in nearly the same words, most conversations of the rarer one are enough.
@@ -598,13 +668,20 @@ def find_much_the_same(rubrics: Sequence[Rubric], held: Bools) -> Bools:
     # in nearly the same words: most of the words of either
     near = np.array(
         [
-            [len(word & other) >= NEAR_WORDS_SHARE * len(word | other) for other in words]
+            [
+                len(word & other) >= MIN_SHARED_WORD_SHARE_OF_SIMILAR_SENTENCES * len(word | other)
+                for other in words
+            ]
             for word in words
         ]
     ).reshape(both.shape)
 
     return np.asarray(
-        (both > 0) & ((both >= MOSTLY_SHARE * either) | (near & (both >= MOSTLY_SHARE * rarer)))
+        (both > 0)
+        & (
+            (both >= MIN_OVERLAP_OF_SIMILAR_RUBRICS * either)
+            | (near & (both >= MIN_OVERLAP_OF_SIMILAR_RUBRICS * rarer))
+        )
     )
 
 
@@ -614,7 +691,7 @@ def _split_words(text: str) -> frozenset[str]:
     )
 
 
-def _differ_in_breadth(rubrics: Sequence[Rubric]) -> Bools:
+def _find_narrow_and_broad_event_pairs(rubrics: Sequence[Rubric]) -> Bools:
     """Tell which rubrics are the same event, one of a single object and one of any `[rubric, rubric]`."""
     # a source is a kind, and an object where it is about one
     parts = [rubric.source.partition(" ") for rubric in rubrics]

@@ -15,30 +15,32 @@ from pydantic import (
 
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Capabilities
-from pollex.prompts.domain import ClosingRole, parse_switches
-from pollex.rubrics.answers import SCALES_WITH_DOMAIN, ScaleName
-from pollex.rubrics.rubric import ANSWERED_BUILT_IN
+from pollex.prompts.domain import ClosingRole, parse_names_of_omitted_prompt_parts
+from pollex.rubrics.answers import SCALE_NAMES_WITH_DOMAIN_IN_PROMPT, ScaleName
+from pollex.rubrics.rubric import ANSWERED_BY_BUILT_IN_JUDGE
 
-MAX_RUBRICS_IN_A_CALL = 10
+MAX_RUBRICS_PER_MODEL_CALL = 10
 DEFAULT_EMBEDDING_MODEL = "all-MiniLM-L6-v2"
 """The bundled embedding model."""
 
-CALL_FIELDS = frozenset({"closing", "seed", "max_tokens"})
+SETTING_NAMES_CHANGING_ANY_ROLE = frozenset({"closing", "seed", "max_tokens"})
 """Settings that change what any role answers."""
 
-JUDGMENT_FIELDS = frozenset(
+SETTING_NAMES_CHANGING_JUDGE_ANSWERS = frozenset(
     {"scale", "samples", "require", "temperature", "canary", "straight_lining", "batch", "sources"}
 )
 """Settings that change what a judge answers besides; its prompt tells the elicitation."""
 
 
-def _sort_parts(parts: object) -> object:
+def _sort_prompt_part_names(parts: object) -> object:
     if isinstance(parts, str):
         return frozenset(filter(None, map(str.strip, parts.split(","))))
     return parts
 
 
-PromptParts = Annotated[frozenset[str], BeforeValidator(_sort_parts), PlainSerializer(sorted)]
+PromptPartNames = Annotated[
+    frozenset[str], BeforeValidator(_sort_prompt_part_names), PlainSerializer(sorted)
+]
 """Parts of prompts; as a text separated by commas."""
 
 
@@ -72,7 +74,7 @@ class JudgeSettings(BaseModel):
         None,
         description="Fail if the endpoint gives no log-probabilities.",
     )
-    without: PromptParts = Field(
+    without: PromptPartNames = Field(
         frozenset(),
         description="What to leave out: built-in (rubrics found without the model); ds, cdp, domain of prompts.",
     )
@@ -137,7 +139,7 @@ class JudgeSettings(BaseModel):
         description="Characters of all documents together that a judge is shown of one conversation.",
     )
 
-    batch: int = Field(MAX_RUBRICS_IN_A_CALL, ge=1, le=MAX_RUBRICS_IN_A_CALL)
+    batch: int = Field(MAX_RUBRICS_PER_MODEL_CALL, ge=1, le=MAX_RUBRICS_PER_MODEL_CALL)
     max_tokens: int = Field(4096, ge=1)
     seed: int | None = None
     place: str = ""
@@ -147,7 +149,9 @@ class JudgeSettings(BaseModel):
     @classmethod
     def _known(cls, without: frozenset[str]) -> frozenset[str]:
         # parts of prompts are checked by their module, which doesn't know of built-in rubrics
-        return parse_switches(without - {ANSWERED_BUILT_IN}) | (without & {ANSWERED_BUILT_IN})
+        return parse_names_of_omitted_prompt_parts(without - {ANSWERED_BY_BUILT_IN_JUDGE}) | (
+            without & {ANSWERED_BY_BUILT_IN_JUDGE}
+        )
 
     @classmethod
     def of(cls, **values: object) -> Self:
@@ -176,9 +180,10 @@ class JudgeSettings(BaseModel):
     @property
     def left_out(self) -> frozenset[str]:
         """Parts that prompts are put without; only some scales ask about the domain."""
-        return (self.without | (set() if self.scale in SCALES_WITH_DOMAIN else {"domain"})) - {
-            ANSWERED_BUILT_IN
-        }
+        return (
+            self.without
+            | (set() if self.scale in SCALE_NAMES_WITH_DOMAIN_IN_PROMPT else {"domain"})
+        ) - {ANSWERED_BY_BUILT_IN_JUDGE}
 
     def facts(self, names: Iterable[str]) -> dict[str, object]:
         """Return settings by name, for a fingerprint."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Reason, Rubric
-from pollex.rubrics.worth import is_nearly_constant
+from pollex.rubrics.worth import is_rubric_nearly_constant
 
 _QUOTED_PATTERN = re.compile(r"[\"“][^\"“”]*[\"”]")
 _CONJUNCTION_PATTERN = re.compile(r"\b(?:and|or|but|as well as)\b", re.IGNORECASE)
@@ -63,7 +63,7 @@ class LintMark:
     other: str = ""
 
 
-def mark_words(rubric: Rubric) -> list[LintMark]:
+def find_lint_in_rubric_sentence(rubric: Rubric) -> list[LintMark]:
     """Return the marks on a rubric's sentence."""
     # a detector decides these, not their words
     if rubric.source.startswith(("event:", "rate:", "signal:", "phrase:")):
@@ -75,25 +75,25 @@ def mark_words(rubric: Rubric) -> list[LintMark]:
     # an “and” that joins no two statements is no fault
     if joined := _CONJUNCTION_PATTERN.search(_NOT_JOINING_PATTERN.sub("", text)):
         why = f"two parts, joined by “{joined.group()}”: a conversation may bear out one of them"
-        marks.append(LintMark(rubric.id, why, split_statements(rubric.text)))
+        marks.append(LintMark(rubric.id, why, split_sentence_into_two_statements(rubric.text)))
 
     if every := _ABSOLUTE_WORD_PATTERN.search(text):
         marks.append(
             LintMark(
                 rubric.id,
                 f"“{every.group()}”: one exception decides it",
-                _suggest_better(rubric.text),
+                _suggest_better_wordings(rubric.text),
             )
         )
 
     if presumed := _PRESUPPOSITION_PATTERN.search(text):
         why = f"“{presumed.group()}” presupposes something that may not have come up"
-        marks.append(LintMark(rubric.id, why, _suggest_better(rubric.text)))
+        marks.append(LintMark(rubric.id, why, _suggest_better_wordings(rubric.text)))
 
     return marks
 
 
-def split_statements(text: str) -> tuple[str, ...]:
+def split_sentence_into_two_statements(text: str) -> tuple[str, ...]:
     """Split a sentence with two verbs into two statements; none if unclear."""
     # both halves have the subject that stands once
     clauses = _TWO_CLAUSES_PATTERN.fullmatch(text.rstrip("."))
@@ -104,7 +104,7 @@ def split_statements(text: str) -> tuple[str, ...]:
     return ()
 
 
-def _suggest_better(text: str) -> tuple[str, ...]:
+def _suggest_better_wordings(text: str) -> tuple[str, ...]:
     # each pattern takes the words that the one before it left
     better = text
     for pattern, instead in _BETTER_WORDINGS:
@@ -116,7 +116,9 @@ def _suggest_better(text: str) -> tuple[str, ...]:
     return (better,) if better != text else ()
 
 
-def mark_answers(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> list[LintMark]:
+def find_lint_in_rubric_answers(
+    rubric: ChosenRubric, reasons: Mapping[str, Reason]
+) -> list[LintMark]:
     """Return the marks on what a rubric's answers were and what it rests on.
 
     Args:
@@ -124,7 +126,7 @@ def mark_answers(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> list[Li
     """
     marks = []
     seldom = rubric.source.startswith(("event:", "rate:"))  # what happens seldom can be judged
-    if not seldom and (alone := rubric.alone) is not None and is_nearly_constant(alone):
+    if not seldom and (alone := rubric.alone) is not None and is_rubric_nearly_constant(alone):
         share = f"{alone.share.value:.0%} of {alone.share.n} conversations"
         marks.append(
             LintMark(
@@ -145,7 +147,9 @@ def mark_answers(rubric: ChosenRubric, reasons: Mapping[str, Reason]) -> list[Li
     return marks
 
 
-def mark_pairs(rubrics: Sequence[Rubric], alike: Sequence[tuple[int, int]]) -> list[LintMark]:
+def find_lint_in_rubric_pairs(
+    rubrics: Sequence[Rubric], alike: Sequence[tuple[int, int]]
+) -> list[LintMark]:
     """Mark pairs of rubrics with the same meaning, or with an opposite one.
 
     Args:

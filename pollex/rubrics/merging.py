@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Quote, Rubric
+from pollex.rubrics.rubric import MAX_QUOTES_PER_RUBRIC, Polarity, Quote, Rubric
 
 RubricT = TypeVar("RubricT", bound=Rubric)
 
 
-def normalize_rubric(rubric: Rubric) -> tuple[Polarity, str]:
+def make_rubric_equality_key(rubric: Rubric) -> tuple[Polarity, str]:
     """Return what two rubrics share whose texts are equal, on one side: case, spaces and a last stop don't count."""
     return rubric.polarity, " ".join(rubric.text.split()).rstrip(".").casefold()
 
 
-def sort_by_support(rubrics: Iterable[RubricT]) -> list[RubricT]:
+def sort_rubrics_by_reason_count(rubrics: Iterable[RubricT]) -> list[RubricT]:
     """Sort rubrics by number of reasons, most first."""
     return sorted(rubrics, key=lambda rubric: (-len(rubric.reason_ids), rubric.id))
 
@@ -30,7 +30,7 @@ def merge_rubrics(ranked: Sequence[RubricT]) -> RubricT:
         all_quotes.extend(rubric.quotes)
     quotes = dict.fromkeys(all_quotes)
     return ranked[0].model_copy(
-        update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES]}
+        update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES_PER_RUBRIC]}
     )
 
 
@@ -43,14 +43,14 @@ def merge_equal_rubrics(rubrics: Sequence[RubricT]) -> tuple[tuple[RubricT, ...]
     """
     groups: dict[tuple[Polarity, str], list[RubricT]] = {}
     for rubric in rubrics:
-        groups.setdefault(normalize_rubric(rubric), []).append(rubric)
+        groups.setdefault(make_rubric_equality_key(rubric), []).append(rubric)
 
     # the best supported one stays, at its own place and under its id; drafts have no id yet
     stays: dict[int, RubricT] = {}
     merged: dict[str, str] = {}
     place_of = {id(rubric): place for place, rubric in reversed(list(enumerate(rubrics)))}
     for equal in groups.values():
-        first, *others = sort_by_support(equal)
+        first, *others = sort_rubrics_by_reason_count(equal)
         stays[place_of[id(first)]] = merge_rubrics([first, *others]) if others else first
         # a rubric that somebody wrote twice in the same words has one id
         merged |= {rubric.id: first.id for rubric in others}

@@ -9,9 +9,14 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
 
-from pollex.calibration.candidates import BEGINNING, DECORRELATED, CandidateScore, LabelsPoint
+from pollex.calibration.candidates import (
+    DECORRELATED_NETSAT_NAME,
+    NETWORK_STARTING_MODEL_NAME,
+    CandidateScore,
+    LabelsPoint,
+)
 from pollex.measures.classification import Assessment
-from pollex.measures.intervals import Figure, compute_share_interval
+from pollex.measures.intervals import Figure, compute_clopper_pearson_interval
 from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric import PERSON_SOURCE, Polarity, Quote, Rubric, make_content_id
@@ -99,7 +104,7 @@ class RubricEvidence(Record):
         down_within: Share of thumbs down where the occasion came up and the rubric doesn't hold;
             None likewise.
         compared: With which others it is told: with those of the same occasion where these are
-            enough, `MIN_OTHER_CONVERSATIONS`, whatever their thumbs; else with all others.
+            enough, `MIN_CONVERSATIONS_OF_SAME_OCCASION`, whatever their thumbs; else with all others.
         counted: What is counted in all labeled conversations, those that chose it too, with nothing
             shrunk; None in sets of before.
     """
@@ -122,7 +127,7 @@ class RubricEvidence(Record):
         return within or self.down_without
 
 
-MIN_OTHER_CONVERSATIONS = 10
+MIN_CONVERSATIONS_OF_SAME_OCCASION = 10
 """Conversations of the same occasion from which on a rubric is compared with these, each of another user."""
 
 
@@ -235,7 +240,7 @@ class FamilyMember(Record):
         )
 
 
-WITHIN_PREFIX = "Among these"
+NESTED_FINDING_PREFIX = "Among these"
 """How a case is introduced that makes a difference within a finding."""
 
 
@@ -259,7 +264,7 @@ def get_detector_kind(source: str) -> str:
     return source.partition(" ")[0]
 
 
-def measure_evidence(worth: RubricEvidence | None, side: Polarity) -> float:
+def compute_effect_of_rubric_on_thumbs(worth: RubricEvidence | None, side: Polarity) -> float:
     """Return the difference of the shares of thumbs down on a side, times how often it holds; 0 if not measured."""
     if worth is None or worth.down_with.value is None or worth.down_others.value is None:
         return 0.0
@@ -343,10 +348,10 @@ class CommentFinding(Record):
     quotes: tuple[Quote, ...]
 
 
-NEARLY_SAME_SHARE = 0.75
+MIN_OVERLAP_OF_NEARLY_SAME_RUBRICS = 0.75
 """Share of the conversations in which either of two rubrics holds, from which on these are nearly the same ones."""
 
-PART_SHARE = 0.9
+MIN_CONTAINED_SHARE_OF_PARTIAL_RUBRIC = 0.9
 """Share of a rubric's conversations in which its twin holds, from which on they are a part of the twin's."""
 
 
@@ -366,9 +371,9 @@ class TwinOverlap(Record):
     @property
     def words(self) -> str:
         """How the rubric is introduced beneath its twin."""
-        if self.both >= NEARLY_SAME_SHARE * (self.own + self.twin - self.both):
+        if self.both >= MIN_OVERLAP_OF_NEARLY_SAME_RUBRICS * (self.own + self.twin - self.both):
             return "nearly the same:"
-        if self.both >= PART_SHARE * self.own:
+        if self.both >= MIN_CONTAINED_SHARE_OF_PARTIAL_RUBRIC * self.own:
             return f"a part of these ({self.both} of the {self.twin}):"
         return f"partly the same conversations ({self.both} of its {self.own}):"
 
@@ -434,7 +439,7 @@ class ChosenRubric(Rubric):
         return tuple(
             sorted(
                 members,
-                key=lambda member: -measure_evidence(member.worth, self.polarity),
+                key=lambda member: -compute_effect_of_rubric_on_thumbs(member.worth, self.polarity),
             )
         )
 
@@ -443,7 +448,7 @@ class ChosenRubric(Rubric):
         """The form that explains most of what a deed does, by thumbs; None where none does."""
         # what the whole family explains, against which a single form is measured
         if self.family:
-            whole = measure_evidence(self.family.worth, self.polarity)
+            whole = compute_effect_of_rubric_on_thumbs(self.family.worth, self.polarity)
         else:
             whole = 0.0
 
@@ -455,7 +460,7 @@ class ChosenRubric(Rubric):
         if first is None or self.outcome or whole <= 0:
             return None
         # more than half of what the whole explains
-        if 2 * measure_evidence(first.worth, self.polarity) > whole:
+        if 2 * compute_effect_of_rubric_on_thumbs(first.worth, self.polarity) > whole:
             return first
         return None
 
@@ -823,13 +828,17 @@ class CalibratorRecord(Record):
     rubrics: tuple[str, ...]
     facts: dict[str, object]
     rating: RatingRecord | None = None
-    begins: str = DECORRELATED
+    begins: str = DECORRELATED_NETSAT_NAME
     curve: tuple[LabelsPoint, ...] = ()
 
     @property
     def beginning(self) -> str:
         """Name of what the network begins as; sets of before began as decorrelated NetSAT."""
-        return DECORRELATED if self.begins == DECORRELATED else BEGINNING
+        return (
+            DECORRELATED_NETSAT_NAME
+            if self.begins == DECORRELATED_NETSAT_NAME
+            else NETWORK_STARTING_MODEL_NAME
+        )
 
     @property
     def adds(self) -> str:
@@ -879,12 +888,12 @@ def describe_guarantee(record: GuaranteedWindow) -> str:
         side.threshold is None and not (side.needed or side.confident)
         for side in (record.lower, record.upper)
     ):
-        sides = f"no score is that certain, {_HOPELESS_NOTE}"
+        sides = f"no score is that certain, {_MORE_LABELS_USELESS_NOTE}"
 
-    return f"{describe_sides(record)}: {sides}. {_describe_held_out(record)}".rstrip()
+    return f"{describe_both_window_sides(record)}: {sides}. {_describe_held_out(record)}".rstrip()
 
 
-def describe_sides(record: GuaranteedWindow) -> str:
+def describe_both_window_sides(record: GuaranteedWindow) -> str:
     """Return what holds on each side."""
     return (
         f"labels on each side are right at least {_format_percent(record.precision)} of the time, with probability "
@@ -907,7 +916,7 @@ def _describe_held_out(record: GuaranteedWindow) -> str:
 
 
 def _describe_count(hits: int, n: int, blocks: int) -> str:
-    low, high = compute_share_interval(hits, n, units=blocks)
+    low, high = compute_clopper_pearson_interval(hits, n, units=blocks)
     share = _format_percent(hits / n)
     return (
         f"{hits} of {n} ({share}, 95 % interval {_format_percent(low)} to {_format_percent(high)})"
@@ -940,7 +949,9 @@ def _describe_side(
         return f"{none}: {takes if side.needed > record.n + 1 else 'a few more labels may do'}"
     if side.confident:
         return f"{none}: {format_count(side.confident, 'score lies', 'scores lie')} beyond a threshold, too few to tell"
-    return f"{none}, {_HOPELESS_NOTE}"
+    return f"{none}, {_MORE_LABELS_USELESS_NOTE}"
 
 
-_HOPELESS_NOTE = "and more labels would not help, because no threshold is right that often"
+_MORE_LABELS_USELESS_NOTE = (
+    "and more labels would not help, because no threshold is right that often"
+)

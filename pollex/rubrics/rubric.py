@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 Polarity = Literal["sat", "dsat"]
 
 AnsweredBy = Literal["", "built-in", "distilled"]
-ANSWERED_BUILT_IN: AnsweredBy = "built-in"
-ANSWERED_DISTILLED: AnsweredBy = "distilled"
+ANSWERED_BY_BUILT_IN_JUDGE: AnsweredBy = "built-in"
+ANSWERED_BY_DISTILLED_JUDGE: AnsweredBy = "distilled"
 
 
 PERSON_SOURCE = "person"
@@ -115,9 +115,9 @@ class Rubric(BaseModel):
         """What it tells of, whoever wrote it."""
         # words and turns are tone, whatever is said of them
         detector = self.source.partition(":")[0]
-        if detector in TONE_KINDS:
+        if detector in TONE_SOURCE_KINDS:
             return "tone"
-        if self.tells and is_built_in(self.source):
+        if self.tells and is_built_in_source(self.source):
             return self.tells
         # in files of before, nobody said what a detector tells of
         if detector == "rate":
@@ -184,27 +184,27 @@ _MANNERS_PATTERN = re.compile(
 )
 """How a clause goes on that tells of politeness alone."""
 
-TONE_KINDS = ("phrase", "turns")
+TONE_SOURCE_KINDS = ("phrase", "turns")
 """Sources that are words alone: nobody knows what was done or came of it."""
 
 TONE_SOURCE = "tone"
 """Id and source of what the model of the probability reads beside the rubrics: moods and lengths as one number."""
 
-BUILT_IN_KINDS = ("event", "rate", "signal", *TONE_KINDS)
+BUILT_IN_SOURCE_KINDS = ("event", "rate", "signal", *TONE_SOURCE_KINDS)
 """Kinds of sources of what is found without a model."""
 
 
-def is_built_in(source: str) -> bool:
+def is_built_in_source(source: str) -> bool:
     """Tell whether a reason or a rubric was found without a model."""
     kind, colon, _ = source.partition(":")
-    return bool(colon) and kind in BUILT_IN_KINDS
+    return bool(colon) and kind in BUILT_IN_SOURCE_KINDS
 
 
-MAX_QUOTES = 12
+MAX_QUOTES_PER_RUBRIC = 12
 """A rubric carries so many quotes as examples; its reasons carry all of them."""
 
 
-def add_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
+def add_reasons_to_rubric(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
     """Return the rubric with the support of further reasons.
 
     Quotes are kept evenly: one per reason before a second of any; those of detectors, the surest
@@ -223,7 +223,9 @@ def add_reasons(rubric: Rubric, reasons: Sequence[Reason]) -> Rubric:
             ranked.extend(reason.quotes[rank : rank + 1])
     update = {
         "reason_ids": (*rubric.reason_ids, *(reason.id for reason in new)),
-        "quotes": tuple(sorted((*rubric.quotes, *ranked), key=rank_quote)[:MAX_QUOTES]),
+        "quotes": tuple(
+            sorted((*rubric.quotes, *ranked), key=compute_quote_sort_key)[:MAX_QUOTES_PER_RUBRIC]
+        ),
     }
     return rubric.model_copy(update=update)
 
@@ -237,7 +239,7 @@ PART_ORDER_DEEDS_FIRST = {
 """What a model quoted: the deed proves more than what called for it."""
 
 
-def rank_quote(quote: Quote) -> tuple[float, int]:
+def compute_quote_sort_key(quote: Quote) -> tuple[float, int]:
     """Sort key of quotes; those without a detector keep their order, deeds before their occasions."""
     if quote.sure is None:
         return (PART_ORDER_DEEDS_FIRST.get(quote.part or "", 0), 0)
@@ -249,6 +251,6 @@ def make_content_id(*parts: str) -> str:
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()[:12]
 
 
-def has_models(rubrics: Sequence[Rubric]) -> bool:
+def has_rubrics_written_by_model(rubrics: Sequence[Rubric]) -> bool:
     """Tell whether a set has rubrics in a model's words: these lead, and built-in ones serve them."""
     return any("@" in rubric.source and not rubric.answered_by for rubric in rubrics)

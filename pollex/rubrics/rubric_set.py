@@ -21,10 +21,10 @@ from pollex.outputs import require_output, write_file
 from pollex.prompts.domain import DomainProfile
 from pollex.rubrics.answers import OPTIONS_BY_SCALE, Question
 from pollex.rubrics.edits import (
-    apply_edits,
+    apply_edits_to_rubrics,
     get_edits_path,
-    make_entries,
-    read_edits,
+    make_editable_rubric_entries,
+    read_edits_file,
     write_edits_toml,
 )
 from pollex.rubrics.records import (
@@ -43,8 +43,14 @@ from pollex.rubrics.records import (
     StarterRecord,
     TurnRecord,
 )
-from pollex.rubrics.rubric import TONE_SOURCE, Reason, Rubric, has_models, make_content_id
-from pollex.rubrics.score import NetSat, ThumbModel, decide_at
+from pollex.rubrics.rubric import (
+    TONE_SOURCE,
+    Reason,
+    Rubric,
+    has_rubrics_written_by_model,
+    make_content_id,
+)
+from pollex.rubrics.score import NetSat, ThumbModel, compute_decision_probability_from_costs
 from pollex.rubrics.tone import ToneRecord
 from pollex.rubrics.worth import Reach
 from pollex.selection.losses import AlphaScore
@@ -64,7 +70,7 @@ from pollex.text import (
 CHANCE_AUC = 0.5
 """AUC of guessing."""
 
-HASH_DIGITS = 8
+HASH_DIGITS_IN_FILE_NAME = 8
 """Of the hash, in the file's name."""
 
 MAX_RUBRICS_OF_SET = 1_000
@@ -93,7 +99,7 @@ def get_arrays_path(path: Path, facts: Mapping[str, object]) -> Path:
             hint=REFIT_HINT,
         )
 
-    return path.with_name(f"{path.stem}-{digest[:HASH_DIGITS]}.safetensors")
+    return path.with_name(f"{path.stem}-{digest[:HASH_DIGITS_IN_FILE_NAME]}.safetensors")
 
 
 def read_arrays(path: Path, facts: Mapping[str, object]) -> bytes:
@@ -112,11 +118,11 @@ def read_arrays(path: Path, facts: Mapping[str, object]) -> bytes:
             hint=f"put the arrays that came with {path.name} there, under this name, or {REFIT_HINT}",
         ) from error
 
-    require_arrays(arrays, facts, str(place))
+    require_arrays_matching_facts(arrays, facts, str(place))
     return arrays
 
 
-def require_arrays(
+def require_arrays_matching_facts(
     arrays: bytes,
     facts: Mapping[str, object],
     where: str,
@@ -138,7 +144,7 @@ if TYPE_CHECKING:
 SET_FORMAT_VERSION = 2
 
 
-def require_names(rubrics: RubricSet, where: str) -> None:
+def require_valid_rubric_names(rubrics: RubricSet, where: str) -> None:
     """Raise BadRubrics where what is to be a name, and goes into other tools' files as one, is something else."""
     all_rubrics = [*rubrics.all_rubrics, *rubrics.off]
     # these go into other tools' files, whose formats a strange one could break
@@ -356,7 +362,7 @@ class RubricSet(Record):
                 hint="write its text, or remove it",
             )
 
-        require_names(rubrics, where)
+        require_valid_rubric_names(rubrics, where)
         return rubrics
 
     def with_edits(self, path: Path) -> Self:
@@ -368,7 +374,7 @@ class RubricSet(Record):
         if not path.is_file():
             return self
 
-        on, off = apply_edits(read_edits(path), self.rubrics, self.off)
+        on, off = apply_edits_to_rubrics(read_edits_file(path), self.rubrics, self.off)
         if not on:
             raise BadRubrics(
                 "no rubric is active",
@@ -401,11 +407,11 @@ class RubricSet(Record):
         # an edited set's model is of other rubrics, and isn't written
         record = None if self.edited else self.calibrator
         if record:
-            require_arrays(self._arrays, record.facts, str(target))
+            require_arrays_matching_facts(self._arrays, record.facts, str(target))
             write_file(get_arrays_path(target, record.facts), self._arrays, named=False)
 
         # the set's own file comes last: whoever reads it finds all others
-        edits = write_edits_toml(make_entries(self.rubrics, self.off), target.name)
+        edits = write_edits_toml(make_editable_rubric_entries(self.rubrics, self.off), target.name)
         write_file(get_edits_path(target), edits.encode(), named=False)
         write_file(target, f"{text}\n".encode())
 
@@ -452,7 +458,7 @@ class RubricSet(Record):
             return None
 
         # scikit-learn comes with them, and takes a second to import
-        from pollex.calibration.storage import unpack_calibrator
+        from pollex.calibration.storage import deserialize_calibrator
         from pollex.calibration.thumbs import make_thumb_questionnaire
 
         if not self._arrays:
@@ -463,7 +469,7 @@ class RubricSet(Record):
                 hint=f"give the set's own file, beside that one, or {REFIT_HINT}",
             )
 
-        require_arrays(self._arrays, record.facts, "rubric set")
+        require_arrays_matching_facts(self._arrays, record.facts, "rubric set")
         options = len(OPTIONS_BY_SCALE[self.judge.scale])
         facts = record.facts | {
             "questionnaire": asdict(make_thumb_questionnaire(record.rubrics, options))
@@ -471,7 +477,7 @@ class RubricSet(Record):
         try:
             return ThumbModel(
                 record.rubrics,
-                unpack_calibrator(facts, self._arrays),
+                deserialize_calibrator(facts, self._arrays),
                 options,
                 self._unpack_rating(record, facts, options),
             )
@@ -492,7 +498,7 @@ class RubricSet(Record):
         # few sets are learned from grades
         from pollex.calibration.grades import make_rating_questionnaire
         from pollex.calibration.questionnaire import Scale
-        from pollex.calibration.storage import SECOND_CALIBRATOR_PREFIX, unpack_calibrator
+        from pollex.calibration.storage import SECOND_CALIBRATOR_PREFIX, deserialize_calibrator
 
         scales = []
         for name, values in record.rating.scales.items():
@@ -501,7 +507,7 @@ class RubricSet(Record):
         # grades answer other questions, and have facts of their own
         questionnaire = make_rating_questionnaire(record.rubrics, options, scales)
         about = facts | record.rating.facts | {"questionnaire": asdict(questionnaire)}
-        return unpack_calibrator(about, self._arrays, prefix=SECOND_CALIBRATOR_PREFIX)
+        return deserialize_calibrator(about, self._arrays, prefix=SECOND_CALIBRATOR_PREFIX)
 
     @property
     def support(self) -> LabelSupport:
@@ -545,7 +551,7 @@ class RubricSet(Record):
             return format_count(data.held_out, "held-out conversation")
         # a model has read these conversations, built-in roles were made anew
         labeled = f"all {data.held_out:,} labeled conversations"
-        if has_models(self.rubrics):
+        if has_rubrics_written_by_model(self.rubrics):
             return (
                 f"{labeled} (the model wrote its rubrics from these, so the figures may be a little "
                 "too good; which rubrics count was chosen without the one that is scored)"
@@ -692,7 +698,7 @@ class RubricSet(Record):
         """Return what turns a conversation's answers into a score.
 
         Args:
-            costs: Of both mistakes; see `decide_at`.
+            costs: Of both mistakes; see `compute_decision_probability_from_costs`.
         """
         return NetSat(
             signs={rubric.id: rubric.sign for rubric in self.rubrics},
@@ -703,7 +709,7 @@ class RubricSet(Record):
             guaranteed=self.guaranteed.window if self.guaranteed else None,
             value=self.judge.options.value,
             never=self.never,
-            decide_at=decide_at(costs),
+            decide_at=compute_decision_probability_from_costs(costs),
         )
 
     @property

@@ -21,10 +21,10 @@ from pydantic import BaseModel, ConfigDict
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse, spell_options
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.distributions import compute_entropy
-from pollex.rubrics.answers import LIKERT_OPTIONS, NEUTRAL_VALUE, Answer, Unanswered
+from pollex.measures.distributions import compute_entropy_of_distributions
+from pollex.rubrics.answers import LIKERT_OPTIONS, MIDDLE_OPTION_VALUE, Answer, Unanswered
 from pollex.rubrics.rubric import TONE_SOURCE
-from pollex.selection.netsat import add_in_order
+from pollex.selection.netsat import sum_rubric_columns_in_order
 from pollex.selection.threshold import Calibration, Window
 from pollex.text import make_html_table
 
@@ -319,10 +319,10 @@ class ScoreColumns(Sequence[Score]):
         return self.fields.get(name) or [Score.model_fields[name].default] * len(self)
 
 
-PROBABILITY_DIGITS = 12
+PROBABILITY_DECIMALS = 12
 """Of a probability: those after it depend on how many conversations are worked out at once."""
 
-SHOWN_DIGITS = 10
+MAX_JUDGE_NAMES_IN_ERROR = 10
 """Names of judges that an error lists."""
 
 
@@ -371,17 +371,17 @@ class ThumbModel:
             answers: Probability of each option `[conversation, rubric, option]`; NaN where
                 unanswered.
         """
-        from pollex.calibration.thumbs import predict_thumb_up
+        from pollex.calibration.thumbs import predict_thumb_up_probability
 
         if not len(answers):
             return np.zeros(0)
 
-        probability = predict_thumb_up(
+        probability = predict_thumb_up_probability(
             self.model,
             answers,
             None if judge is None else [judge] * len(answers),
         )
-        return np.round(probability, PROBABILITY_DIGITS)
+        return np.round(probability, PROBABILITY_DECIMALS)
 
     def grades(self, answers: Floats, judge: str | None = None) -> Floats:
         """Return the probability of each grade `[conversation, grade]`; see `probability`."""
@@ -390,7 +390,7 @@ class ThumbModel:
             answers.reshape(len(answers), -1),
             None if judge is None else [judge] * len(answers),
         )
-        return np.round(grades, PROBABILITY_DIGITS)
+        return np.round(grades, PROBABILITY_DECIMALS)
 
     def weights(self) -> list[float]:
         """Return what each rubric weighs: log-odds at its last option minus at its first, others in the middle."""
@@ -439,10 +439,10 @@ class ThumbModel:
             return self.judges
         if strangers := [judge for judge in judges if judge not in self.judges]:
             learn = spell_options(judge_field="user")
-            more = f" … ({len(self.judges)} in all)" * (len(self.judges) > SHOWN_DIGITS)
+            more = f" … ({len(self.judges)} in all)" * (len(self.judges) > MAX_JUDGE_NAMES_IN_ERROR)
             hint = f"its log names no annotators: leave annotators out, or learn again with {learn}"
             if self.judges:
-                hint = f"name one of {', '.join(self.judges[:SHOWN_DIGITS])}{more}"
+                hint = f"name one of {', '.join(self.judges[:MAX_JUDGE_NAMES_IN_ERROR])}{more}"
             raise WrongUse(
                 f"no thumb of {strangers[0]!r} was learned from",
                 hint=hint,
@@ -468,7 +468,9 @@ def list_requested_judges(model: ThumbModel | None, judges: Sequence[str]) -> tu
     return model.wanted(judges)
 
 
-def list_annotators(conversations: Sequence[Conversation]) -> list[str | None] | None:
+def list_annotator_of_each_conversation(
+    conversations: Sequence[Conversation],
+) -> list[str | None] | None:
     """Return who gave each thumb; None if the log names nobody."""
     judges = [conversation.judge for conversation in conversations]
     if any(judge is not None for judge in judges):
@@ -487,7 +489,7 @@ class NetSat:
         calibration: The curve that gives a probability where there is no model.
         thumb_model: What gives probabilities; None where there is none.
         decide_at: Probability from which on a conversation is decided to be positive; see
-            `decide_at`.
+            `compute_decision_probability_from_costs`.
     """
 
     signs: Mapping[str, int]
@@ -566,7 +568,7 @@ class NetSat:
             )
 
         columns = np.array([*signed, np.nan])[answers.index].T
-        return add_in_order(columns, len(answers.index))
+        return sum_rubric_columns_in_order(columns, len(answers.index))
 
     def _decisions(self, fields: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
         # the decision goes by the probability, the label by θ
@@ -618,7 +620,7 @@ class NetSat:
         return compute_answer_value(
             answer,
             self.value,
-            self.never.get(answer.question_id, NEUTRAL_VALUE),
+            self.never.get(answer.question_id, MIDDLE_OPTION_VALUE),
         )
 
     @cached_property
@@ -641,7 +643,9 @@ class NetSat:
         if isinstance(answer, Unanswered) or answer.never_came_up:
             return 0.0
         return (
-            self.weights.get(answer.question_id, 0.0) * (self.counted(answer) - NEUTRAL_VALUE) / 10
+            self.weights.get(answer.question_id, 0.0)
+            * (self.counted(answer) - MIDDLE_OPTION_VALUE)
+            / 10
         )
 
     def moves(self, answers: Sequence[Answer | Unanswered]) -> dict[str, float]:
@@ -756,7 +760,7 @@ def describe_certainty(confident: bool | None) -> str:
     return "confident" if confident else "in doubt"
 
 
-def decide_at(costs: tuple[float, float]) -> float:
+def compute_decision_probability_from_costs(costs: tuple[float, float]) -> float:
     """Return the probability at which both mistakes cost the same: c_up / (c_up + c_down).
 
     Args:
@@ -781,14 +785,16 @@ def compute_binary_entropy(p: float) -> float:
 
 
 def _compute_entropies(p: Floats) -> list[float]:
-    entropies: list[float] = compute_entropy(np.stack([p, 1 - p], axis=-1)).tolist()
+    entropies: list[float] = compute_entropy_of_distributions(
+        np.stack([p, 1 - p], axis=-1)
+    ).tolist()
     return entropies
 
 
 def compute_answer_value(
     answer: Answer,
     rule: Literal["auto", "expected", "mode"] = "auto",
-    never: float = NEUTRAL_VALUE,
+    never: float = MIDDLE_OPTION_VALUE,
 ) -> float:
     """Return an answer's value for NetSAT, by rule; by default mode or expected value."""
     if answer.never_came_up:

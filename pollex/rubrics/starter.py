@@ -16,12 +16,12 @@ from pollex.selection.threshold import compute_logistic
 STARTER_PREFIX = "starter-"
 """Before the ids of a starter's rubrics: a set of one's own may have found the same."""
 
-PRIOR_WEIGHT = 0.7
-PRIOR_PRECISION = 10.0
+STARTER_PRIOR_WEIGHT = 0.7
+STARTER_WEIGHT_PRIOR_PRECISION = 10.0
 INTERCEPT_PRIOR_PRECISION = 1e-6
 """Precision of the intercept's prior: none to speak of."""
 
-NEWTON_STEPS = 50
+MAX_NEWTON_STEPS = 50
 
 
 def standardize_values(values: Floats) -> Floats:
@@ -65,10 +65,13 @@ def _fit_logistic(z: Floats, positive: Bools) -> tuple[Floats, float]:
     x = np.column_stack([z, np.ones(len(z))])
     toward, precision = (
         np.append(np.full(z.shape[1], value), end)
-        for value, end in ((PRIOR_WEIGHT, 0), (PRIOR_PRECISION, INTERCEPT_PRIOR_PRECISION))
+        for value, end in (
+            (STARTER_PRIOR_WEIGHT, 0),
+            (STARTER_WEIGHT_PRIOR_PRECISION, INTERCEPT_PRIOR_PRECISION),
+        )
     )
     beta = toward.copy()
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         p = compute_logistic(x @ beta)
         # of the log posterior, at these weights
         curvature = (x * (p * (1 - p))[:, None]).T @ x + np.diag(precision)
@@ -87,6 +90,6 @@ def _fit_logistic(z: Floats, positive: Bools) -> tuple[Floats, float]:
     return beta, float(likelihood + prior - 0.5 * np.linalg.slogdet(curvature)[1])
 
 
-def prefix_ids(counts: Mapping[str, object]) -> dict[str, object]:
+def prefix_rubric_ids_of_starter(counts: Mapping[str, object]) -> dict[str, object]:
     """Return values by rubric under ids of a starter."""
     return {STARTER_PREFIX + id_: value for id_, value in counts.items()}

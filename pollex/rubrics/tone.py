@@ -17,7 +17,7 @@ from pollex.errors import BadRubrics
 from pollex.measures.arrays import Floats
 from pollex.measures.intervals import Figure
 from pollex.rubrics.records import ChosenRubric, Record
-from pollex.rubrics.rubric import ANSWERED_BUILT_IN, TONE_SOURCE
+from pollex.rubrics.rubric import ANSWERED_BY_BUILT_IN_JUDGE, TONE_SOURCE
 
 MAX_STANDARDIZED_VALUE = 2.5
 """Deviations from the middle beyond which a tone says no more."""
@@ -132,7 +132,7 @@ class ToneRecord(Record):
             text=text,
             polarity="sat",
             source=TONE_SOURCE,
-            answered_by=ANSWERED_BUILT_IN,
+            answered_by=ANSWERED_BY_BUILT_IN_JUDGE,
             written=text,
         )
 

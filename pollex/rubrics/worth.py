@@ -15,12 +15,17 @@ from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.distributions import (
     compute_answer_log_losses,
     compute_wilson_bounds,
-    estimate_smece,
+    estimate_smooth_calibration_error,
 )
-from pollex.measures.intervals import Figure, Measure, estimate_figures, make_mean_statistic
+from pollex.measures.intervals import (
+    Figure,
+    Measure,
+    estimate_figures_on_same_resamples,
+    make_weighted_mean_statistic,
+)
 from pollex.rubrics.records import (
     LIKELY_LEVEL,
-    MIN_OTHER_CONVERSATIONS,
+    MIN_CONVERSATIONS_OF_SAME_OCCASION,
     PROVEN_LEVEL,
     ChosenRubric,
     CountedThumbs,
@@ -34,11 +39,11 @@ from pollex.rubrics.records import (
 )
 from pollex.rubrics.rubric import Polarity
 
-SMECE_RESAMPLES = 100
+CALIBRATION_ERROR_RESAMPLES = 100
 """A second."""
 
 
-def measure_probabilities(
+def measure_probability_quality(
     probability: Floats,
     positive: Bools,
     share: float,
@@ -64,20 +69,22 @@ def measure_probabilities(
     # a thumb that had probability 0 makes the mean infinite, so there is no figure
     impossible = f"{n} given thumbs had probability 0" if (n := int(np.isinf(losses).sum())) else ""
     measures = {
-        "log_loss": Measure(make_mean_statistic(losses), impossible),
-        "brier": Measure(make_mean_statistic(np.square(probability - positive))),
-        "share_log_loss": Measure(make_mean_statistic(constant)),
-        "share_brier": Measure(make_mean_statistic(np.square(share - positive))),
-        "gain": Measure(make_mean_statistic(constant - losses), impossible),
+        "log_loss": Measure(make_weighted_mean_statistic(losses), impossible),
+        "brier": Measure(make_weighted_mean_statistic(np.square(probability - positive))),
+        "share_log_loss": Measure(make_weighted_mean_statistic(constant)),
+        "share_brier": Measure(make_weighted_mean_statistic(np.square(share - positive))),
+        "gain": Measure(make_weighted_mean_statistic(constant - losses), impossible),
     }
-    estimates = estimate_figures(measures, together, rng)
+    estimates = estimate_figures_on_same_resamples(measures, together, rng)
     if smooth:
-        estimates["smece"] = estimate_smece(proba, thumb, together, rng, SMECE_RESAMPLES)[0]
+        estimates["smece"] = estimate_smooth_calibration_error(
+            proba, thumb, together, rng, CALIBRATION_ERROR_RESAMPLES
+        )[0]
 
     return ProbabilityFigures(n=len(positive), **estimates)
 
 
-FURTHER_LABELS_TOLD = 20
+FURTHER_LABELS_IN_FORECAST = 20
 """Labels whose worth is told."""
 
 
@@ -101,7 +108,7 @@ class Reach(Record):
         recovered: (AUC − ½) of the rubrics over that of the strongest plain method.
         correlation: By side, mean correlation of its rubrics.
         curve: AUC by number of labels; empty where it was not measured, and `more` says why.
-        more: What `FURTHER_LABELS_TOLD` labels more are worth in AUC.
+        more: What `FURTHER_LABELS_IN_FORECAST` labels more are worth in AUC.
     """
 
     coverage: Figure
@@ -120,7 +127,7 @@ FEW_CONVERSATIONS_OF_WORTH = 20
 """Conversations of one kind below which a difference that may be chance is put down to their number."""
 
 
-def measure_share(hits: int, n: int, units: int | None = None) -> Figure:
+def compute_share_with_interval(hits: int, n: int, units: int | None = None) -> Figure:
     """Compute a share of n conversations with its 95 % interval.
 
     Args:
@@ -143,14 +150,14 @@ def measure_share_among(rows: Bools, hit: Bools, together: Ints) -> Figure:
     n = int(rows.sum())
     # users or other units among these
     units = len(np.unique(together[rows]))
-    return measure_share(
+    return compute_share_with_interval(
         int((rows & hit).sum()),
         n,
         units if units < n else None,
     )
 
 
-def measure_worth(
+def compute_evidence_of_rubric(
     held: Bools,
     up: Bools,
     together: Ints | None = None,
@@ -182,7 +189,7 @@ def measure_worth(
 
     # With whom it is compared hangs on how many these are alone: never on their thumbs.
     within = measure_share_among(came_up & ~held, ~up, blocks)
-    enough = count_units(within) >= MIN_OTHER_CONVERSATIONS
+    enough = count_independent_units_of_share(within) >= MIN_CONVERSATIONS_OF_SAME_OCCASION
     update = {
         "occasion": occasion,
         "came_up": measure_share_among(every, came_up | held, blocks),
@@ -202,7 +209,7 @@ def count_thumbs(
     """Count thumbs down where a rubric holds, and in those that it is compared with, each [conversation].
 
     Args:
-        came_up: See `measure_worth`.
+        came_up: See `compute_evidence_of_rubric`.
         worth: On conversations that it was chosen without; it says with which it is compared.
     """
     others = ~held
@@ -215,12 +222,12 @@ def count_thumbs(
     )
 
 
-def count_units(share: Figure) -> int:
+def count_independent_units_of_share(share: Figure) -> int:
     """Return how many independent conversations a share is of."""
     return share.units or share.n
 
 
-def shrink_for_choice(
+def shrink_evidence_for_rubric_choice(
     worth: RubricEvidence,
     side: Polarity,
     p: float,
@@ -254,11 +261,14 @@ def shrink_for_choice(
     if not error:
         return worth
 
-    from pollex.measures.selected import estimate_given_selection, find_passed_threshold
+    from pollex.measures.selected import (
+        estimate_mean_given_passed_threshold,
+        find_threshold_passed_by_p_value,
+    )
 
     # the difference in standard errors, less what being chosen adds to it
     z = sign * (there.value - elsewhere.value) / error
-    shrunk = estimate_given_selection(z, find_passed_threshold(z, p, passed))
+    shrunk = estimate_mean_given_passed_threshold(z, find_threshold_passed_by_p_value(z, p, passed))
     gap = Figure(
         shrunk.value * error,
         shrunk.low * error,
@@ -355,7 +365,7 @@ def describe_signal_share(signal_share: SignalShare) -> str:
     return f"also {there.value / elsewhere.value:.1f} times as many “{named}”: {shares}"
 
 
-def describe_worth(worth: RubricEvidence) -> str:
+def describe_evidence_of_rubric(worth: RubricEvidence) -> str:
     """Describe in how many conversations a rubric holds, and thumbs down with it and in those it is compared with."""
     counted = get_counted_thumbs(worth)
     there = counted.there
@@ -380,12 +390,12 @@ def describe_worth(worth: RubricEvidence) -> str:
     )
 
 
-def describe_worth_with_bounds(worth: RubricEvidence) -> str:
-    """Describe the same as `describe_worth`, with the difference and its 95 % interval."""
+def describe_evidence_with_interval(worth: RubricEvidence) -> str:
+    """Describe the same as `describe_evidence_of_rubric`, with the difference and its 95 % interval."""
     difference = describe_difference(worth)
     if not difference:
-        return describe_worth(worth)
-    return f"{describe_worth(worth).removesuffix('.')}; {difference}."
+        return describe_evidence_of_rubric(worth)
+    return f"{describe_evidence_of_rubric(worth).removesuffix('.')}; {difference}."
 
 
 def get_counted_thumbs(worth: RubricEvidence) -> CountedThumbs:
@@ -432,7 +442,7 @@ def explain_comparison(worth: RubricEvidence) -> str:
     return f", which are all others: {when}, only {n} are without it, too few to compare with"
 
 
-def describe_shares(worth: RubricEvidence) -> str:
+def describe_thumb_shares_of_rubric(worth: RubricEvidence) -> str:
     """Tell thumbs down in a few words: counts, with what they are compared, and the difference."""
     counted = get_counted_thumbs(worth)
     if counted.there.value is None:
@@ -497,7 +507,7 @@ def _bound_gap(there: Figure, others: Figure) -> tuple[float, float, float] | No
     return gap - low, gap, gap + high
 
 
-def describe_bounds(worth: RubricEvidence, total: int = 0) -> str:
+def describe_interval_and_test_of_rubric(worth: RubricEvidence, total: int = 0) -> str:
     """Say what stands behind these counts: the difference with its interval, and what tested it.
 
     Args:
@@ -547,7 +557,7 @@ def describe_reading(rubrics: Sequence[ChosenRubric]) -> list[str]:
     return notes
 
 
-def speaks_against_side(worth: RubricEvidence, side: Polarity) -> bool:
+def do_thumbs_contradict_side(worth: RubricEvidence, side: Polarity) -> bool:
     """Tell whether thumbs went the other way than a rubric's side says."""
     there = worth.down_with.value
     others = worth.down_others.value
@@ -556,18 +566,21 @@ def speaks_against_side(worth: RubricEvidence, side: Polarity) -> bool:
     return there > others if side == "sat" else there < others
 
 
-def describe_doubt(worth: RubricEvidence, side: Polarity) -> str:
+def describe_doubt_about_rubric(worth: RubricEvidence, side: Polarity) -> str:
     """Say why a rubric's difference can't be relied on; empty where it can, and where it held nowhere."""
-    low, high = bound_difference(worth)
+    low, high = compute_interval_of_thumb_difference(worth)
     # shrunk figures are of what was clear before
     if low is None or high is None or worth.gap is not None:
         return ""
 
     held = worth.down_with.n
     # few independent conversations on either side
-    few = min(map(count_units, (worth.down_with, worth.down_others))) < FEW_CONVERSATIONS_OF_WORTH
+    few = (
+        min(map(count_independent_units_of_share, (worth.down_with, worth.down_others)))
+        < FEW_CONVERSATIONS_OF_WORTH
+    )
     chance = low <= 0 <= high
-    if speaks_against_side(worth, side):
+    if do_thumbs_contradict_side(worth, side):
         why = f"not confirmed: it went the other way in the {held} where it holds"
         if chance and few:
             return f"{why}, which are too few to tell"
@@ -579,7 +592,9 @@ def describe_doubt(worth: RubricEvidence, side: Polarity) -> str:
     return "no clear difference: it may be chance"
 
 
-def bound_difference(worth: RubricEvidence) -> tuple[float, float] | tuple[None, None]:
+def compute_interval_of_thumb_difference(
+    worth: RubricEvidence,
+) -> tuple[float, float] | tuple[None, None]:
     """Compute the 95 % interval of the share of thumbs down with it minus that of what it is compared with."""
     difference = _bound_gap(worth.down_with, worth.down_others)
     if difference is None:
@@ -602,7 +617,7 @@ def format_interval_ends(share: Figure) -> str:
 HELD_SHARE, DIFFERENCE_GAP, WIDE_GAP = 0.2, 0.15, 0.3
 """What `count_thumbs_needed` speaks of: something in a fifth of the conversations, and 15 or 30 points
 of thumbs down."""
-HALVING_FACTOR = 3.5
+LABEL_FACTOR_OF_HALVING_TEST = 3.5
 """So many times the thumbs of one plain test it takes by halvings among 40 other rubrics, in simulated logs: at 1.05
 times 22 of 100 were likely, at twice as many 45, at four times as many 98."""
 
@@ -611,7 +626,7 @@ def count_thumbs_needed(down: float, gap: float = DIFFERENCE_GAP) -> int:
     """Compute how many independent thumbs would make such a difference likely in about four of five logs.
 
     Two shares beside each other by the normal approximation, one-sided at 5 %: Fleiss, Levin and
-    Paik 2003, "Statistical Methods for Rates and Proportions", section 4.4; times `HALVING_FACTOR`.
+    Paik 2003, "Statistical Methods for Rates and Proportions", section 4.4; times `LABEL_FACTOR_OF_HALVING_TEST`.
 
     Args:
         down: Share of thumbs down.
@@ -620,11 +635,15 @@ def count_thumbs_needed(down: float, gap: float = DIFFERENCE_GAP) -> int:
     # of the normal distribution: one-sided 5 % errors, and a power of 80 %
     quantiles = 1.645 + 0.842
     return ceil(
-        HALVING_FACTOR * quantiles**2 * down * (1 - down) / (HELD_SHARE * (1 - HELD_SHARE) * gap**2)
+        LABEL_FACTOR_OF_HALVING_TEST
+        * quantiles**2
+        * down
+        * (1 - down)
+        / (HELD_SHARE * (1 - HELD_SHARE) * gap**2)
     )
 
 
-def describe_nothing_leading(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
+def describe_lack_of_proven_rubrics(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
     """Say that labels tell no deed or outcome apart, how many these are, and how many it would take."""
     # thumbs that standings are of, else all of the data
     thumbs = next(
@@ -667,7 +686,7 @@ def describe_missing_thumbs(thumbs: int, down: float) -> str:
     return f"You have {thumbs:,} thumbs: enough to see whether {often} {shifts}."
 
 
-NEARLY_ALL_SHARE = 0.9
+MIN_SHARE_OF_NEARLY_CONSTANT_ANSWER = 0.9
 """A rubric with one answer in a greater share of conversations tells hardly anything."""
 
 JUDGED_BY_IN_WORDS: dict[JudgedBy, str] = {
@@ -761,6 +780,6 @@ def describe_new_judgments(
     return [describe_new_judgment(rubric.text, old[rubric.id], new[rubric.id]) for rubric in anew]
 
 
-def is_nearly_constant(alone: RubricAlone | None) -> bool:
+def is_rubric_nearly_constant(alone: RubricAlone | None) -> bool:
     """Tell whether a rubric has nearly always the same answer."""
-    return alone is not None and (alone.share.value or 0.0) > NEARLY_ALL_SHARE
+    return alone is not None and (alone.share.value or 0.0) > MIN_SHARE_OF_NEARLY_CONSTANT_ANSWER

@@ -16,7 +16,7 @@ from pollex.store.resume import list_stored_runs, read_settings_behind_digests, 
 from pollex.store.runs import Run
 from pollex.store.store import Store
 
-SETTINGS_USED_AFTER_JUDGING = frozenset(
+SETTING_NAMES_WITHOUT_EFFECT_ON_POOL = frozenset(
     ("alpha", "also", "budget", "fills", "judge", "policy", "probability", "stability")
 )
 """Parts of a learning run's fingerprint on which the pool and its answers don't depend."""
@@ -96,7 +96,7 @@ def _select_fingerprint_until_judging(fingerprint: Mapping[str, str]) -> dict[st
     return {
         part: digest
         for part, digest in fingerprint.items()
-        if part not in SETTINGS_USED_AFTER_JUDGING
+        if part not in SETTING_NAMES_WITHOUT_EFFECT_ON_POOL
     }
 
 

@@ -26,16 +26,22 @@ from pollex.graphs.learn.state import LearnChoice, LearnContext
 from pollex.graphs.run import carry_out_run
 from pollex.measures.arrays import Bools
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import OPTIONS_BY_SCALE, Answer, NoAnswerOutcome, Unanswered, can_retry
-from pollex.rubrics.headlines import has_turned
+from pollex.rubrics.answers import (
+    OPTIONS_BY_SCALE,
+    Answer,
+    NoAnswerOutcome,
+    Unanswered,
+    may_asking_again_bring_answer,
+)
+from pollex.rubrics.headlines import do_held_out_thumbs_contradict_rubric
 from pollex.rubrics.learning.material import GivenAnswers, MadePool, Material, Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.thumbs import SplitSides, split_sides
+from pollex.rubrics.learning.thumbs import SplitSides, split_logs_into_training_and_held_out
 from pollex.rubrics.learning.words import LogPhrases
 from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.records import ChosenRubric, JudgeRecord
-from pollex.rubrics.rubric import ANSWERED_BUILT_IN, Rubric, is_built_in
+from pollex.rubrics.rubric import ANSWERED_BY_BUILT_IN_JUDGE, Rubric, is_built_in_source
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.worth import describe_new_judgments
 from pollex.runs.pool_review import (
@@ -52,7 +58,7 @@ from pollex.runs.run import (
     read_conversation_ids,
     require_same_settings,
 )
-from pollex.selection.policies import DEFAULT_POLICY, POLICIES
+from pollex.selection.policies import DEFAULT_SELECTION_POLICY_NAME, SELECTION_POLICY_BY_NAME
 from pollex.store.resume import find_run, read_answers, read_extractions, read_step_result
 from pollex.store.rows import make_conversation_rows
 from pollex.store.rubric_sets import make_rubric_set_rows
@@ -60,7 +66,7 @@ from pollex.store.runs import Run
 from pollex.store.store import Store
 
 if TYPE_CHECKING:
-    from pollex.graphs.learn.graph import LearnGraph
+    from pollex.graphs.learn.graph import UncompiledLearnGraph
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +103,7 @@ class LearnRun:
     """
 
     command: Literal["learn", "refit"]
-    graph: LearnGraph
+    graph: UncompiledLearnGraph
     learning: LearningInput
     roles: Roles
     setting: RunSettings
@@ -177,7 +183,7 @@ class LearnRun:
         learning = self.learning
         settings = learning.settings
         store = self.setting.store
-        sides = split_sides(learning.logs, settings.share, settings.seed)
+        sides = split_logs_into_training_and_held_out(learning.logs, settings.share, settings.seed)
         # conversations are stored first, so that whatever fails can be resumed
         store_split_conversations(store, run, learning.logs, sides.train, sides.test)
         # labeled and graded conversations are judged, of both sides
@@ -310,7 +316,9 @@ async def refit_rubric_set(
         test_fraction=settings.test_fraction,
         alpha=rubric_set.alpha,
         # sets of before have others
-        policy=rubric_set.policy if rubric_set.policy in POLICIES else DEFAULT_POLICY,
+        policy=rubric_set.policy
+        if rubric_set.policy in SELECTION_POLICY_BY_NAME
+        else DEFAULT_SELECTION_POLICY_NAME,
         seed=settings.seed,
         minimum=settings.minimum,
         probability=settings.probability,
@@ -425,7 +433,11 @@ def _keep_earlier_evidence(
         now = fitted.standing
         then = before.standing
         # the standing of more conversations stays, unless labels spoke against the rubric
-        if then and not has_turned(before) and (now is None or now.n < then.n):
+        if (
+            then
+            and not do_held_out_thumbs_contradict_rubric(before)
+            and (now is None or now.n < then.n)
+        ):
             fields["standing"] = then
 
     return fitted.model_copy(update=fields)
@@ -433,12 +445,14 @@ def _keep_earlier_evidence(
 
 def is_judged_as_before(rubric: ChosenRubric) -> bool:
     """Tell whether new words leave the judge of a rubric as it was: a detector decides it, and not its sentence."""
-    detected = is_built_in(rubric.source) and describe_basis_of_judgment(rubric) in (
+    detected = is_built_in_source(rubric.source) and describe_basis_of_judgment(rubric) in (
         "event",
         "signal",
         "words",
     )
-    return bool(rubric.written) and detected and rubric.answered_by in ("", ANSWERED_BUILT_IN)
+    return (
+        bool(rubric.written) and detected and rubric.answered_by in ("", ANSWERED_BY_BUILT_IN_JUDGE)
+    )
 
 
 def make_unpaid_pool_maker(
@@ -472,7 +486,10 @@ def _read_extractions_to_reuse(
 
     settled_extractions = {}
     for id_, extraction in extractions.items():
-        if not (isinstance(extraction, Unanswered) and can_retry(extraction, retry_outcomes)):
+        if not (
+            isinstance(extraction, Unanswered)
+            and may_asking_again_bring_answer(extraction, retry_outcomes)
+        ):
             settled_extractions[id_] = extraction
 
     return settled_extractions
@@ -495,7 +512,7 @@ def _read_answers_to_reuse(
         checked = chosen and id_ in training
         settled_answers = []
         for answer in answers.values():
-            if checked or not can_retry(answer, retry_outcomes):
+            if checked or not may_asking_again_bring_answer(answer, retry_outcomes):
                 settled_answers.append(answer)
 
         yield (id_, settled_answers)

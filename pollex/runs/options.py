@@ -32,34 +32,36 @@ if TYPE_CHECKING:
 MAX_UPLOAD_BYTES = 5 * 10**9
 """Bytes that may be brought in the browser at once, where nobody says otherwise."""
 
-PAPER_SETTINGS: Mapping[str, str | int] = {
+SETTINGS_OF_RUBICON_PAPER: Mapping[str, str | int] = {
     "policy": "greedy",
     "budget": 10,
     "scale": "likert-domain",
 }
 
-SETTINGS_BY_SYSTEM: Mapping[str, Mapping[str, str | int]] = {
+LEARN_SETTINGS_BY_SYSTEM_NAME: Mapping[str, Mapping[str, str | int]] = {
     "rubicon": {
-        **PAPER_SETTINGS,
+        **SETTINGS_OF_RUBICON_PAPER,
         "method": "rubicon",
         "without": "built-in",
         "prompts": "paper",
         "reasons": 3,
     },
     "spur": {
-        **PAPER_SETTINGS,
+        **SETTINGS_OF_RUBICON_PAPER,
         "method": "spur",
         "without": "ds,cdp",
         "prompts": "paper",
         "scale": "numeric",
     },
-    "generic": {**PAPER_SETTINGS, "rubrics_from": "generic"},
-    "adapted": {**PAPER_SETTINGS, "rubrics_from": "generic", "adapt": "yes"},
+    "generic": {**SETTINGS_OF_RUBICON_PAPER, "rubrics_from": "generic"},
+    "adapted": {**SETTINGS_OF_RUBICON_PAPER, "rubrics_from": "generic", "adapt": "yes"},
 }
 """Settings by name, as a user of `pollex learn` gives them."""
 
-SYSTEMS_NEEDING_MODEL = frozenset(
-    name for name, sets in SETTINGS_BY_SYSTEM.items() if sets.keys() & {"prompts", "adapt"}
+SYSTEM_NAMES_NEEDING_MODEL = frozenset(
+    name
+    for name, sets in LEARN_SETTINGS_BY_SYSTEM_NAME.items()
+    if sets.keys() & {"prompts", "adapt"}
 )
 
 
@@ -70,8 +72,8 @@ def require_model_of_system(system: str, model: str | None) -> None:
         WrongUse: Says so.
     """
     # such systems use prompts of the paper, or have rubrics adapted
-    if system in SYSTEMS_NEEDING_MODEL and model is None:
-        if "adapt" in SETTINGS_BY_SYSTEM[system]:
+    if system in SYSTEM_NAMES_NEEDING_MODEL and model is None:
+        if "adapt" in LEARN_SETTINGS_BY_SYSTEM_NAME[system]:
             why = "adapts rubrics to your domain, and that"
         else:
             why = "as in the paper"

@@ -32,10 +32,16 @@ from pollex.gateway.endpoint import Endpoint
 from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.judge_settings import MAX_RUBRICS_IN_A_CALL
+from pollex.rubrics.judge_settings import MAX_RUBRICS_PER_MODEL_CALL
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.thumbs import SplitSides, split_sides
-from pollex.rubrics.rubric import ANSWERED_BUILT_IN, Polarity, Reason, Rubric, make_content_id
+from pollex.rubrics.learning.thumbs import SplitSides, split_logs_into_training_and_held_out
+from pollex.rubrics.rubric import (
+    ANSWERED_BY_BUILT_IN_JUDGE,
+    Polarity,
+    Reason,
+    Rubric,
+    make_content_id,
+)
 from pollex.runs.earlier_runs import EarlierPool, find_capabilities_in_earlier_runs
 from pollex.runs.known_answers import (
     CONVERSATIONS_PER_QUERY,
@@ -46,8 +52,8 @@ from pollex.store.folder import read_secret
 from pollex.store.resume import StoredAnswerMemory
 from pollex.store.store import Store
 
-EXACT_COUNT_WORD = "planned"
-UPPER_BOUND_WORD = "at most"
+WORD_FOR_EXACT_CALL_COUNT = "planned"
+WORDS_FOR_UPPER_BOUND_OF_CALLS = "at most"
 
 LABEL_BY_POLARITY: dict[Polarity, Label] = {"sat": Label.POSITIVE, "dsat": Label.NEGATIVE}
 
@@ -65,7 +71,7 @@ LIKELY_NEW_RUBRICS_PER_BATCH = 2.0
 LIKELY_SHARE_OF_MAX_TOKENS = 0.4
 """Share of the tokens that a stage may write which its usual reply has; a third on the recorded run."""
 
-LIKELY_WRITTEN_OF_ANSWERS = 0.75
+LIKELY_TOKEN_SHARE_OF_LONGEST_ANSWER = 0.75
 """Share of the tokens that an answer may have which a usual one has: 18 of 25 on the recorded run."""
 
 LIKELY_DUPLICATE_SHARE = 0.15
@@ -86,7 +92,7 @@ class SizeEstimate(NamedTuple):
         return SizeEstimate(self.at_most + other.at_most, self.likely + other.likely)
 
 
-ZERO_SIZE = SizeEstimate(0, 0)
+ZERO_SIZE_ESTIMATE = SizeEstimate(0, 0)
 
 
 @dataclass
@@ -106,7 +112,7 @@ class PlanningGateway:
     likely: UsageTable = field(default_factory=UsageTable)
     times: int = 1
     likely_times: int = 1
-    certainty: str = EXACT_COUNT_WORD
+    certainty: str = WORD_FOR_EXACT_CALL_COUNT
     known_answers: int = 0
 
     async def ask(self, call: Call) -> Outcome:
@@ -148,7 +154,7 @@ class PlanningGateway:
 
         self.times = size.at_most
         self.likely_times = size.likely
-        self.certainty = UPPER_BOUND_WORD
+        self.certainty = WORDS_FOR_UPPER_BOUND_OF_CALLS
         try:
             yield
         finally:
@@ -170,7 +176,7 @@ def estimate_likely_reply_tokens(call: Call) -> int:
     """Estimate the tokens of a usual reply: all answers that are asked for, and few items of other lists."""
     most = estimate_max_reply_tokens(call)
     if call.stage in ("judge", "grade"):
-        return ceil(LIKELY_WRITTEN_OF_ANSWERS * most)
+        return ceil(LIKELY_TOKEN_SHARE_OF_LONGEST_ANSWER * most)
     return ceil(LIKELY_SHARE_OF_MAX_TOKENS * most)
 
 
@@ -240,7 +246,9 @@ class PlannedRun:
         await adapt_rubrics_to_domain(self.asker, rubrics)
         # adapted rubrics have other words, so that no earlier answer counts
         for side in LABEL_BY_POLARITY:
-            calls = ceil(sum(rubric.polarity == side for rubric in rubrics) / MAX_RUBRICS_IN_A_CALL)
+            calls = ceil(
+                sum(rubric.polarity == side for rubric in rubrics) / MAX_RUBRICS_PER_MODEL_CALL
+            )
             if calls:
                 await self._judging(conversations, SizeEstimate(calls, calls))
 
@@ -258,7 +266,7 @@ class PlannedRun:
             written: The pool that an earlier run wrote from the same log: it is written again
                 without a call.
         """
-        sides = split_sides(logs, settings.share, settings.seed)
+        sides = split_logs_into_training_and_held_out(logs, settings.share, settings.seed)
         extractor = LlmExtractor(self.asker)
         # extraction depends on no answer: its calls are exact
         for conversation in sides.train:
@@ -278,23 +286,23 @@ class PlannedRun:
                 settings,
             )
 
-        rubrics = sum(pool.values(), start=ZERO_SIZE)
+        rubrics = sum(pool.values(), start=ZERO_SIZE_ESTIMATE)
         await self._deduplication(rubrics)
         await self._further_roles(rubrics)
 
         # SAT and DSAT rubrics are asked in calls of their own.
         batches = sum(
-            (size.batches(MAX_RUBRICS_IN_A_CALL) for size in pool.values()),
-            start=ZERO_SIZE,
+            (size.batches(MAX_RUBRICS_PER_MODEL_CALL) for size in pool.values()),
+            start=ZERO_SIZE_ESTIMATE,
         )
         await self._judging(sides.judged_train, batches, rubrics.likely)
         # only chosen rubrics are asked about conversations that are held out
-        chosen = ZERO_SIZE
-        batches_of_chosen = ZERO_SIZE
+        chosen = ZERO_SIZE_ESTIMATE
+        batches_of_chosen = ZERO_SIZE_ESTIMATE
         for most, size in zip(settings.limits, pool.values(), strict=True):
             of_side = SizeEstimate(min(most, size.at_most), min(most, size.likely))
             chosen += of_side
-            batches_of_chosen += of_side.batches(MAX_RUBRICS_IN_A_CALL)
+            batches_of_chosen += of_side.batches(MAX_RUBRICS_PER_MODEL_CALL)
 
         await self._judging(sides.judged_test, batches_of_chosen, chosen.likely)
         return self.planner.table
@@ -355,7 +363,7 @@ class PlannedRun:
                     )
 
         # both parts are judged by as many rubrics as each side may have
-        judged = sum(ceil(most / MAX_RUBRICS_IN_A_CALL) for most in settings.limits)
+        judged = sum(ceil(most / MAX_RUBRICS_PER_MODEL_CALL) for most in settings.limits)
         for side in (sides.judged_train, sides.judged_test):
             await self._judging(side, SizeEstimate(judged, judged))
 
@@ -400,7 +408,7 @@ class PlannedRun:
             items.append({"i": number, "rubric": _make_sample_rubric(number, "sat").text})
 
         call = self.asker.call(load_prompt("deduplicate"), items, {})
-        answers_each = 2 if ANSWERED_BUILT_IN in self.asker.settings.without else 1
+        answers_each = 2 if ANSWERED_BY_BUILT_IN_JUDGE in self.asker.settings.without else 1
         with self.planner.estimating(
             SizeEstimate(
                 rubrics.at_most // answers_each, ceil(rubrics.likely * LIKELY_DUPLICATE_SHARE)
@@ -432,12 +440,12 @@ class PlannedRun:
         """
         judge = LlmJudge(self.asker)
         # at most all batches are full; likely ones share the rubrics that there are
-        fill = MAX_RUBRICS_IN_A_CALL
+        fill = MAX_RUBRICS_PER_MODEL_CALL
         if rubrics is not None and batches.likely:
             fill = min(fill, ceil(rubrics / batches.likely))
 
         for times, size in (
-            (SizeEstimate(batches.at_most, 0), MAX_RUBRICS_IN_A_CALL),
+            (SizeEstimate(batches.at_most, 0), MAX_RUBRICS_PER_MODEL_CALL),
             (SizeEstimate(0, batches.likely), fill),
         ):
             questions = []

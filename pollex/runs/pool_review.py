@@ -10,14 +10,14 @@ from typing import Any
 from pollex.errors import AnswersPending, WrongUse
 from pollex.graphs.run import (
     build_run_graph,
-    compile_on,
-    get_current_state,
-    get_state_after,
+    compile_graph_with_checkpoints,
+    get_current_state_of_run,
+    get_last_state_after_node,
     make_run_config,
 )
 from pollex.outputs import write_text
 from pollex.prompts.domain import write_toml_value
-from pollex.rubrics.edits import Row, read_edited_pool, read_rubrics
+from pollex.rubrics.edits import PoolRowMapping, read_edited_pool, read_rubrics
 from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.rubric import Rubric
 from pollex.runs.run import STATE_FORMAT_VERSION, collect_package_versions, require_same_settings
@@ -34,7 +34,7 @@ from pollex.store.settings_told import make_settings_row
 from pollex.store.store import Store
 from pollex.text import format_count
 
-NODES_FROM_JUDGING_ON = (
+GRAPH_NODES_AFTER_POOL_IS_FINAL = (
     "fit_judge",
     "judge_pool",
     "select",
@@ -43,7 +43,7 @@ NODES_FROM_JUDGING_ON = (
     "assess",
 )
 """Nodes after the pool is final: a fork with another pool goes back to before the first of them."""
-STATE_FIELD_BY_STEP = {"select": "chosen", "calibrate": "probability"}
+STATE_FIELD_BY_GRAPH_NODE = {"select": "chosen", "calibrate": "probability"}
 """What these nodes put into the state beside what they keep."""
 POOL_FILE_SUFFIX = ".pool.toml"
 POOL_FILE_HEADER = """\
@@ -51,14 +51,14 @@ POOL_FILE_HEADER = """\
 # Then go on with --resume: this file is the pool as it is to be.
 """
 
-PoolReviewer = Callable[[Mapping[str, Any]], Sequence[Row] | None]
+PoolReviewer = Callable[[Mapping[str, Any]], Sequence[PoolRowMapping] | None]
 """Given the rows of a `pool`, and why the last answer was `refused`, the rows as they are to be."""
 
 
 class PoolAwaitsReview(AnswersPending):
     """A run waits for people at its pool."""
 
-    def __init__(self, run: str, pool: Sequence[Row]) -> None:
+    def __init__(self, run: str, pool: Sequence[PoolRowMapping]) -> None:
         super().__init__(
             f"{run} waits for you at its pool of {format_count(len(pool), 'rubric')}",
             hint="edit it in `pollex serve`",
@@ -77,7 +77,7 @@ class RunFork:
 
     run: str
     node: str
-    pool: Sequence[Row] = ()
+    pool: Sequence[PoolRowMapping] = ()
 
 
 def ask_reviewers_until_accepted(people: PoolReviewer) -> PoolReviewer:
@@ -85,7 +85,7 @@ def ask_reviewers_until_accepted(people: PoolReviewer) -> PoolReviewer:
     return lambda question: list(people(question) or ()) or None
 
 
-def write_pool_file(path: Path, run: str, pool: Sequence[Row]) -> None:
+def write_pool_file(path: Path, run: str, pool: Sequence[PoolRowMapping]) -> None:
     """Write a pool where people edit it; see `read_pool_file`."""
     lines = [POOL_FILE_HEADER.format(run=run)]
     # reasons and a quote are comments: they help people, and are not read again
@@ -104,7 +104,7 @@ def write_pool_file(path: Path, run: str, pool: Sequence[Row]) -> None:
     write_text(path, "\n".join(lines), named=False)
 
 
-def read_pool_file(path: Path) -> list[Row]:
+def read_pool_file(path: Path) -> list[PoolRowMapping]:
     """Return the rows of an edited file.
 
     Raises:
@@ -113,10 +113,10 @@ def read_pool_file(path: Path) -> list[Row]:
     return match_edited_rows(make_pool_rows(read_rubrics(path)), [])
 
 
-def make_pool_rows(rubrics: Sequence[Rubric]) -> list[Row]:
+def make_pool_rows(rubrics: Sequence[Rubric]) -> list[PoolRowMapping]:
     """Return rubrics that people wrote as rows of a pool; those of equal text on one side are one."""
     distinct, _ = merge_equal_rubrics(rubrics)
-    rows: list[Row] = []
+    rows: list[PoolRowMapping] = []
     for rubric in distinct:
         rows.append(
             {
@@ -129,7 +129,9 @@ def make_pool_rows(rubrics: Sequence[Rubric]) -> list[Row]:
     return rows
 
 
-def match_edited_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
+def match_edited_rows(
+    rows: Sequence[PoolRowMapping], before: Sequence[PoolRowMapping]
+) -> list[PoolRowMapping]:
     """Return edited rows; one that says what a rubric of the pool says is that rubric, with its reasons.
 
     Raises:
@@ -145,14 +147,14 @@ def match_edited_rows(rows: Sequence[Row], before: Sequence[Row]) -> list[Row]:
     return [row_by_text.get((row["text"], row["polarity"]), {**row, "id": ""}) for row in rows]
 
 
-async def get_waiting_pool(store: Store, run: Run) -> list[Row]:
+async def get_waiting_pool(store: Store, run: Run) -> list[PoolRowMapping]:
     """Return the pool at which a run waits for people; nothing where it doesn't."""
-    state = await get_current_state(store, run)
+    state = await get_current_state_of_run(store, run)
     waits = any(task.interrupts for task in state.tasks)
     return state.values.get("kept", []) if waits else []
 
 
-async def resume_with_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
+async def resume_with_pool(store: Store, run: Run, rows: Sequence[PoolRowMapping]) -> None:
     """Have a run that waits go on with these rows when it is resumed.
 
     Raises:
@@ -167,7 +169,7 @@ async def resume_with_pool(store: Store, run: Run, rows: Sequence[Row]) -> None:
 
     # written to the state as if the node of the review had just ended
     reviewed_pool = {"kept": match_edited_rows(rows, before), "reviewed": True}
-    async with compile_on(build_run_graph(run), store) as compiled:
+    async with compile_graph_with_checkpoints(build_run_graph(run), store) as compiled:
         await compiled.aupdate_state(
             make_run_config(run.id),
             reviewed_pool,
@@ -221,7 +223,7 @@ async def begin_forked_run(
             hint="name an earlier node of a run of learn",
         )
 
-    state = await get_state_after(store, parent, fork.node)
+    state = await get_last_state_after_node(store, parent, fork.node)
     at = fork.node
     # with another pool, everything that was judged has to be judged again
     if fork.pool:
@@ -233,8 +235,10 @@ async def begin_forked_run(
 
         state = {**state, "kept": match_edited_rows(fork.pool, state["kept"])}
         at = "reword" if at == "deduplicate" else at  # people's words stay as they are
-        if fork.node in NODES_FROM_JUDGING_ON:
-            state = {name: state[name] for name in STATE_FIELDS_BEFORE_JUDGING if name in state}
+        if fork.node in GRAPH_NODES_AFTER_POOL_IS_FINAL:
+            state = {
+                name: state[name] for name in STATE_FIELD_NAMES_BEFORE_JUDGING if name in state
+            }
             if "gather_sets" in build_run_graph(parent).nodes:
                 at = "gather_sets"
             else:
@@ -264,7 +268,7 @@ async def begin_forked_run(
         [row["id"] for row in state["kept"] if row["id"]] if fork.pool else None,
     )
     state |= {"run": run.id, **named}
-    async with compile_on(build_run_graph(run), store) as compiled:
+    async with compile_graph_with_checkpoints(build_run_graph(run), store) as compiled:
         await compiled.aupdate_state(make_run_config(run.id), state, as_node=at)
 
     # not begun, but to be resumed
@@ -272,7 +276,7 @@ async def begin_forked_run(
     return run
 
 
-STATE_FIELDS_BEFORE_JUDGING = (
+STATE_FIELD_NAMES_BEFORE_JUDGING = (
     "settings",
     "split",
     "reasons",
@@ -313,7 +317,7 @@ async def _copy_results_of_parent(
 
     # steps whose results the state doesn't have are done again
     for name, step_fact in read_facts_by_id(store, parent, "step").items():
-        if STATE_FIELD_BY_STEP.get(name, "settings") in state:
+        if STATE_FIELD_BY_GRAPH_NODE.get(name, "settings") in state:
             await store.write_step(run, name, step_fact)
 
     await store.settle()

@@ -15,17 +15,21 @@ from pollex.agents.roles import Judge, Roles
 from pollex.errors import BadRubrics, WrongUse
 from pollex.gateway.budget import Budget
 from pollex.gateway.calls import Capabilities
-from pollex.graphs.context import CONVERSATIONS_A_BATCH
+from pollex.graphs.context import MAX_CONVERSATIONS_PER_BATCH
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.answers import RETRYABLE_OUTCOMES, SCALES_WITH_DOMAIN, NoAnswerOutcome
+from pollex.rubrics.answers import (
+    RETRYABLE_OUTCOMES,
+    SCALE_NAMES_WITH_DOMAIN_IN_PROMPT,
+    NoAnswerOutcome,
+)
 from pollex.rubrics.judge_settings import (
-    CALL_FIELDS,
     DEFAULT_EMBEDDING_MODEL,
-    JUDGMENT_FIELDS,
+    SETTING_NAMES_CHANGING_ANY_ROLE,
+    SETTING_NAMES_CHANGING_JUDGE_ANSWERS,
     JudgeSettings,
 )
 from pollex.rubrics.records import EMBEDDED_JUDGE_KIND, LLM_JUDGE_KIND, JudgeRecord
-from pollex.rubrics.rubric import ANSWERED_BUILT_IN, ANSWERED_DISTILLED, Rubric
+from pollex.rubrics.rubric import ANSWERED_BY_BUILT_IN_JUDGE, ANSWERED_BY_DISTILLED_JUDGE, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions
 from pollex.runs.run import RunSettings
@@ -90,7 +94,7 @@ class RunRoles:
     def at_once(self) -> int:
         """Return how many conversations to ask about at once: twice the concurrent calls."""
         if self.gateway is None:
-            return CONVERSATIONS_A_BATCH
+            return MAX_CONVERSATIONS_PER_BATCH
         if self.by_batch:
             return self.in_flight
         return 2 * self.gateway.limits.concurrency
@@ -103,9 +107,11 @@ class RunRoles:
         cost.
         """
         if self.by_batch or self.gateway is None:
-            return CONVERSATIONS_PER_PROVIDER_BATCH if self.by_batch else CONVERSATIONS_A_BATCH
+            return (
+                CONVERSATIONS_PER_PROVIDER_BATCH if self.by_batch else MAX_CONVERSATIONS_PER_BATCH
+            )
         return min(
-            CONVERSATIONS_A_BATCH,
+            MAX_CONVERSATIONS_PER_BATCH,
             CONVERSATIONS_IN_FLIGHT_PER_SLOT * self.gateway.limits.concurrency,
         )
 
@@ -156,7 +162,9 @@ class RunRoles:
 
         able["can limit_field"] = self.capabilities.limit_field
 
-        settings = self.record.options.facts(CALL_FIELDS | JUDGMENT_FIELDS)
+        settings = self.record.options.facts(
+            SETTING_NAMES_CHANGING_ANY_ROLE | SETTING_NAMES_CHANGING_JUDGE_ANSWERS
+        )
         settings_asked = {}
         for name, value in settings.items():
             settings_asked[f"setting {name}"] = make_setting_writable(value)
@@ -215,7 +223,7 @@ class RunRoles:
         from pollex.agents.mixed import mix_roles  # what works with a model alone needs
 
         # without a model both sides would be the same
-        if self.gateway is None or ANSWERED_BUILT_IN in without:
+        if self.gateway is None or ANSWERED_BY_BUILT_IN_JUDGE in without:
             return self
         return self._with(mix_roles(self.roles, built_in))
 
@@ -342,7 +350,7 @@ def require_no_model_settings(settings: JudgeSettings) -> None:
     Raises:
         WrongUse: Says which.
     """
-    if settings.scale not in SCALES_WITH_DOMAIN:
+    if settings.scale not in SCALE_NAMES_WITH_DOMAIN_IN_PROMPT:
         raise WrongUse(
             f"the scale {settings.scale} takes a model",
             hint="name one",
@@ -554,12 +562,12 @@ def build_judge_without_model(
     # the kind that is built in, then the one that was learned from a model's answers
     if record.kind == EMBEDDED_JUDGE_KIND:
         return EmbeddedJudge(embedder, record.learned, rubrics)
-    if record.kind == ANSWERED_DISTILLED:
+    if record.kind == ANSWERED_BY_DISTILLED_JUDGE:
         from pollex.agents.distilled.judge import JudgeWithoutModel  # few sets are
 
         return JudgeWithoutModel(embedder, record.learned)
 
-    judge_kinds = ", ".join((LLM_JUDGE_KIND, EMBEDDED_JUDGE_KIND, ANSWERED_DISTILLED))
+    judge_kinds = ", ".join((LLM_JUDGE_KIND, EMBEDDED_JUDGE_KIND, ANSWERED_BY_DISTILLED_JUDGE))
     raise BadRubrics(
         f"there is no judge of the kind {record.kind!r:.60}",
         hint=f"use one of {judge_kinds}",

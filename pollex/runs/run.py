@@ -14,8 +14,8 @@ from typing import Any
 
 from pollex.errors import Interrupted, PollexError, ResumeRefused
 from pollex.graphs.context import (
-    CONVERSATIONS_A_BATCH,
     IS_FORKED_THREAD,
+    MAX_CONVERSATIONS_PER_BATCH,
     SERVED_RUN_ID,
     NullProgress,
     Progress,
@@ -209,8 +209,8 @@ class RunSettings:
     resume: bool = False
     retry_outcomes: frozenset[NoAnswerOutcome] = RETRYABLE_OUTCOMES
     secrets: Collection[str] = ()
-    batch: int = CONVERSATIONS_A_BATCH
-    at_once: int = CONVERSATIONS_A_BATCH
+    batch: int = MAX_CONVERSATIONS_PER_BATCH
+    at_once: int = MAX_CONVERSATIONS_PER_BATCH
     traced: Callable[[Tracer], None] = lambda _tracer: None
     used: Callable[[], JsonObject] = dict
     place: str = ""

@@ -115,7 +115,7 @@ class ModelUsage:
     def summary(self) -> str:
         """Say in a line what was asked, what it cost, and what was known already."""
         total = self.table.total
-        tokens_in, tokens_out = (_format_tokens(total, name) for name in TOKEN_KINDS)
+        tokens_in, tokens_out = (_format_tokens(total, name) for name in TOKEN_USAGE_KINDS)
         parts = [format_count(total.sent, "call"), f"{tokens_in} tokens in, {tokens_out} out"]
         if self.price is not None:
             parts.append(f"cost {_format_cost(total, self.price)}")
@@ -136,7 +136,7 @@ class ModelUsage:
         }
 
 
-TOKEN_KINDS: tuple[Literal["prompt", "completion"], ...] = ("prompt", "completion")
+TOKEN_USAGE_KINDS: tuple[Literal["prompt", "completion"], ...] = ("prompt", "completion")
 
 
 def _format_tokens(row: StageUsage, name: Literal["prompt", "completion"]) -> str:

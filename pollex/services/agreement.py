@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pollex.measures.correlations import estimate_alpha
+from pollex.measures.correlations import estimate_krippendorff_alpha
 from pollex.measures.intervals import Figure
 from pollex.store.labels import Opinion
 
@@ -35,7 +35,7 @@ def measure_agreement(of: Sequence[Opinion]) -> Figure:
     # words are in no order
     ordered = not any(isinstance(value, str) for value in values)
 
-    return estimate_alpha(
+    return estimate_krippendorff_alpha(
         np.array([texts.index(opinion.text_hash) for opinion in opinions_shared]),
         np.array([people.index(opinion.annotator) for opinion in opinions_shared]),
         np.array([values.index(opinion.value) for opinion in opinions_shared]),

@@ -16,7 +16,7 @@ from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.content import detect_file_ending
 from pollex.formats.databases import list_postgres_hosts
 from pollex.formats.file_kinds import is_query_source, is_spreadsheet
-from pollex.formats.files import count_unpacked_bytes, find_files
+from pollex.formats.files import count_unpacked_bytes, find_files_of_sources
 from pollex.formats.places import list_storage_files
 from pollex.services.readings import (
     LogReading,
@@ -317,7 +317,7 @@ def _require_allowed_path(text: str, roots: AllowedRoots) -> str:
         path = str(folder)
 
     try:
-        names = find_files([path])
+        names = find_files_of_sources([path])
     except PollexError as error:
         # without the server's own folders, which nobody typed
         raise BadInput(error.what, where=shorten_file_name(text), hint=error.hint) from None

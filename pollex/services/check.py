@@ -12,17 +12,17 @@ import numpy as np
 
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.gates import iterate_workflow_commands, make_junit_report
+from pollex.formats.gates import iterate_github_workflow_commands, make_junit_report_of_gate
 from pollex.formats.label_files import read_label_file
-from pollex.formats.write import require_distinct_outputs, require_writable
+from pollex.formats.write import require_distinct_outputs, require_writable_output_path
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Floats
-from pollex.measures.every_look import ConfidenceSequence, bound_mean_difference
+from pollex.measures.every_look import ConfidenceSequence, bound_mean_difference_at_every_look
 from pollex.measures.intervals import Figure
 from pollex.outputs import write_file, write_text
 from pollex.reports.share import render_compare_page
 from pollex.rooms import list_hooks
-from pollex.rubrics.answers import NEUTRAL_VALUE
+from pollex.rubrics.answers import MIDDLE_OPTION_VALUE
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.compare import (
@@ -232,7 +232,9 @@ class CheckResult(Result):
         )
         # GitHub reads annotations from lines of the output
         if github:
-            for workflow_command in iterate_workflow_commands(self.table, strict=self.strict):
+            for workflow_command in iterate_github_workflow_commands(
+                self.table, strict=self.strict
+            ):
                 yield TerminalLine(workflow_command, DATA_STYLE)
 
     @property
@@ -292,7 +294,7 @@ def check(
     written = tuple(path for path in (page, xml) if path is not None)
     require_distinct_outputs(*written)
     for path in written:
-        require_writable(path, *list_file_names([new, against], rubrics, labels))
+        require_writable_output_path(path, *list_file_names([new, against], rubrics, labels))
 
     arms, lost = score_arms(
         [against, new],
@@ -336,7 +338,7 @@ def check(
     if xml is not None:
         write_file(
             xml,
-            make_junit_report(
+            make_junit_report_of_gate(
                 [(verdict.condition, verdict.status, verdict.message) for verdict in verdicts],
                 strict=strict,
             ),
@@ -543,7 +545,7 @@ def bound_difference_at_every_look(
         for side in (before, after):
             pairs.append(np.array([side[key] for key in both]))
 
-        bounds = bound_mean_difference((pairs[1] - pairs[0]) / (high - low))
+        bounds = bound_mean_difference_at_every_look((pairs[1] - pairs[0]) / (high - low))
         value = float((pairs[1] - pairs[0]).mean())
         n = len(both)
     else:
@@ -622,7 +624,7 @@ def _get_value_column(of: str, arm: ScoredArm, rubric_set: RubricSet) -> Floats:
         :, [rubric.id for rubric in rubric_set.rubrics].index(of.removeprefix(HOLDS_PREFIX))
     ]
     return np.asarray(
-        np.where(np.isnan(values), np.nan, values > NEUTRAL_VALUE)
+        np.where(np.isnan(values), np.nan, values > MIDDLE_OPTION_VALUE)
         if of.startswith(HOLDS_PREFIX)
         else values
     )

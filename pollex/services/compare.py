@@ -14,34 +14,40 @@ from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import (
-    RANDOM_DRAW,
+    RANDOM_DRAW_METHOD,
     ConversationLabel,
     list_conversation_labels,
     read_label_file,
 )
-from pollex.formats.write import require_writable
+from pollex.formats.write import require_writable_output_path
 from pollex.graphs.context import Progress
-from pollex.measures.arrays import Bools, Floats, Ints, draw_items, number_names
+from pollex.measures.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    assign_numbers_to_names,
+    draw_random_items_in_order,
+)
 from pollex.measures.drift import (
-    MIN_DRIFTED_INDEX,
+    MIN_STABILITY_INDEX_OF_DRIFT,
     StabilityIndex,
     compute_expected_log_loss,
-    count_in_bins,
-    estimate_share_unlike,
-    measure_count_stability,
-    measure_stability,
+    count_values_in_bins,
+    estimate_share_without_counterpart,
+    measure_stability_of_bin_counts,
+    measure_stability_of_two_samples,
 )
 from pollex.measures.intervals import Figure
 from pollex.measures.share import (
-    MIN_LABELS,
+    MIN_LABELS_FOR_SHARE_ESTIMATE,
     LabeledSample,
     Share,
     count_conversations_for_difference,
     count_labels_for_difference,
-    estimate_difference_at_random,
     estimate_mean_differences,
-    estimate_mean_probability,
-    list_moved_names,
+    estimate_share_difference_from_random_labels,
+    estimate_share_from_probabilities,
+    list_names_of_significant_differences,
 )
 from pollex.outputs import write_text
 from pollex.reports.share import render_compare_page
@@ -279,7 +285,7 @@ def number_users(conversations: Sequence[Conversation]) -> Ints:
     for c in conversations:
         units.append(("user", c.group) if c.group is not None else ("id", c.id))
 
-    return number_names(units)
+    return assign_numbers_to_names(units)
 
 
 MOST_CONVERSATIONS_A_SIDE = 2000
@@ -323,17 +329,17 @@ def compare_unlabeled(
     """Compare two samples without labels."""
     # the score's two forms first, then each rubric
     differences = {
-        "p": measure_stability(a.probability, b.probability, rng),
-        "netsat": measure_stability(a.netsat, b.netsat, rng),
+        "p": measure_stability_of_two_samples(a.probability, b.probability, rng),
+        "netsat": measure_stability_of_two_samples(a.netsat, b.netsat, rng),
     }
     for place, rubric in enumerate(rubric_set.rubrics):
         values = (arm.values[:, place] for arm in (a, b))
         # NaN is no answer
         then, now = (
-            count_in_bins(values[~np.isnan(values)], OPTION_MIDPOINTS) for values in values
+            count_values_in_bins(values[~np.isnan(values)], OPTION_MIDPOINTS) for values in values
         )
         if then.any() and now.any():
-            differences[rubric.id] = measure_count_stability(then, now, rng)
+            differences[rubric.id] = measure_stability_of_bin_counts(then, now, rng)
 
     # log-loss on labels that were held out, to compare the expected one with
     measured = rubric_set.calibrator and rubric_set.calibrator.held_out
@@ -369,7 +375,7 @@ def estimate_novelty(
     # as many a side as the classifier can be trained on in little time
     drawn = []
     for sample in (before, after):
-        drawn.append(draw_items(sample, MOST_CONVERSATIONS_A_SIDE, rng))
+        drawn.append(draw_random_items_in_order(sample, MOST_CONVERSATIONS_A_SIDE, rng))
 
     # the first sample's conversations, then the second's; `second` says which is which
     second = np.repeat([False, True], [len(sample) for sample in drawn])
@@ -388,7 +394,7 @@ def estimate_novelty(
         texts.append(" ".join(turn.content for turn in conversation.turns))
 
     # a random fold for each unit, so that a user is never in two of them
-    return estimate_share_unlike(
+    return estimate_share_without_counterpart(
         _predict_second_sample(
             texts, second, rng.permutation(unit.max() + 1)[unit] % NOVELTY_FOLDS
         ),
@@ -628,7 +634,7 @@ def compare(
     """
     # fails before the work if the page would replace an input
     if page is not None:
-        require_writable(page, *list_file_names(samples, rubrics, labels))
+        require_writable_output_path(page, *list_file_names(samples, rubrics, labels))
 
     rubric_set = read_unedited(rubrics, run.store)
 
@@ -721,7 +727,7 @@ def compare_two(
     (left, n), (right, m) = (_estimate_by_labels(arm, labels, drawn, rubric_set) for arm in (a, b))
     share = None
     if left and right:
-        share = estimate_difference_at_random(left, right)
+        share = estimate_share_difference_from_random_labels(left, right)
 
     watched = compare_unlabeled(a, b, rubric_set, rng)
     drift = watched.stability["netsat"]
@@ -730,7 +736,7 @@ def compare_two(
     for rubric in rubric_set.rubrics:
         of_rubrics[rubric.id] = differences[rubric.id]
 
-    changed = list_moved_names(of_rubrics)
+    changed = list_names_of_significant_differences(of_rubrics)
     rubrics = []
     for place, rubric in enumerate(rubric_set.rubrics):
         rubrics.append(
@@ -775,7 +781,7 @@ def compare_two(
 
 def estimate_good_share(arm: ScoredArm, rubric_set: RubricSet) -> Figure:
     """Estimate the share of good conversations of a sample by its probabilities."""
-    return estimate_mean_probability(arm.probability, rubric_set.calibration_error)
+    return estimate_share_from_probabilities(arm.probability, rubric_set.calibration_error)
 
 
 def keep_comparable(a: ScoredArm, b: ScoredArm) -> tuple[ScoredArm, ScoredArm, list[str]]:
@@ -839,7 +845,9 @@ def _estimate_by_labels(
         label._replace(drawn=label.drawn or drawn or "") for label in labels if label.id in ids
     ]  # fmt: skip
     # too few labels at random: their number alone is of use
-    if (n := len({label.id for label in arm_labels if label.drawn == RANDOM_DRAW})) < MIN_LABELS:
+    if (
+        n := len({label.id for label in arm_labels if label.drawn == RANDOM_DRAW_METHOD})
+    ) < MIN_LABELS_FOR_SHARE_ESTIMATE:
         return None, n
 
     sample, _ = build_share_sample(
@@ -884,10 +892,10 @@ def _note_conditions(
     notes = [] if share else [UNDERSTATED_NOTE]
     if share is None and n + m:
         notes.append(
-            f"{n} and {m} labels at random: a difference of shares takes {MIN_LABELS} on each side"
+            f"{n} and {m} labels at random: a difference of shares takes {MIN_LABELS_FOR_SHARE_ESTIMATE} on each side"
         )
 
-    if drift.marked and drift.value >= MIN_DRIFTED_INDEX:
+    if drift.marked and drift.value >= MIN_STABILITY_INDEX_OF_DRIFT:
         notes.append(
             f"conversations of {b.name} are unlike those before: probabilities may not be calibrated there"
         )

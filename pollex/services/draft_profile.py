@@ -15,7 +15,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, ModelUnavailable, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.write import require_writable
+from pollex.formats.write import require_writable_output_path
 from pollex.graphs.context import Progress
 from pollex.outputs import write_text
 from pollex.prompts.domain import DomainProfile
@@ -100,7 +100,7 @@ def draft_from_log(
                 hint="give another name",
                 option="out",
             )
-        require_writable(out)
+        require_writable_output_path(out)
 
     read = logs_from(logs, reading, progress)
     shown = draw_shown(read)

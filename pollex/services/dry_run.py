@@ -11,7 +11,7 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import PollexError
 from pollex.gateway.budget import UsageTable
 from pollex.prompts.domain import DomainProfile
-from pollex.rubrics.rubric import ANSWERED_BUILT_IN
+from pollex.rubrics.rubric import ANSWERED_BY_BUILT_IN_JUDGE
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.earlier_runs import EarlierPool, find_pool_of_earlier_run
 from pollex.runs.known_answers import (
@@ -21,7 +21,7 @@ from pollex.runs.known_answers import (
 )
 from pollex.runs.learn_runs import LearningInput, make_learning_fingerprint
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.plan import UPPER_BOUND_WORD, PlannedRun
+from pollex.runs.plan import WORDS_FOR_UPPER_BOUND_OF_CALLS, PlannedRun
 from pollex.runs.roles import (
     build_embedded_roles,
     build_llm_roles,
@@ -208,7 +208,7 @@ def plan_learning_calls(
         planned = replace(planned, notes=(was_written, *planned.notes))
 
     # where all calls are counted one by one, no likely figures are needed beside them
-    if not table.total.outcomes[UPPER_BOUND_WORD]:
+    if not table.total.outcomes[WORDS_FOR_UPPER_BOUND_OF_CALLS]:
         return planned
     return replace(planned, likely=ModelUsage(plan.planner.likely, model.limits.price))
 
@@ -227,7 +227,7 @@ def _find_earlier_pool(
     # the roles as a run would have them, for their fingerprints alone
     embedder = make_embedder(run.store, model.settings.embedding_model)
     roles = build_llm_roles(plan.asker, embedder)
-    if ANSWERED_BUILT_IN not in model.settings.without:
+    if ANSWERED_BY_BUILT_IN_JUDGE not in model.settings.without:
         alike = model.settings.alike
         built_in = build_embedded_roles(learning.profile, embedder, settings.seed, alike)
         roles = mix_roles(roles, built_in)
@@ -276,7 +276,7 @@ def make_call_plan(
         "Nothing was asked. Tokens are estimates; a call is sent again where the endpoint fails."
     ]
     # upper bounds are explained only where the plan has some
-    if any(usage.table.total.outcomes[UPPER_BOUND_WORD] for _, usage in models):
+    if any(usage.table.total.outcomes[WORDS_FOR_UPPER_BOUND_OF_CALLS] for _, usage in models):
         notes.append(
             "Stages with “at most” depend on answers: their true figures are lower, often several times."
         )

@@ -18,7 +18,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.write import (
     require_distinct_outputs,
     require_known_ending,
-    require_writable,
+    require_writable_output_path,
     write_rows,
 )
 from pollex.graphs.context import Progress
@@ -26,20 +26,25 @@ from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import (
     Assessment,
     WindowAssessment,
-    assess_scores,
-    assess_window,
+    assess_scores_against_labels,
+    assess_uncertainty_window,
     estimate_auc,
 )
 from pollex.measures.distributions import compute_answer_log_losses
-from pollex.measures.intervals import Figure, Measure, estimate_figures, make_mean_statistic
-from pollex.rubrics.records import ProbabilityFigures, TurnRecord, describe_sides
+from pollex.measures.intervals import (
+    Figure,
+    Measure,
+    estimate_figures_on_same_resamples,
+    make_weighted_mean_statistic,
+)
+from pollex.rubrics.records import ProbabilityFigures, TurnRecord, describe_both_window_sides
 from pollex.rubrics.rubric_set import CHANCE_AUC, RubricSet
 from pollex.rubrics.score import Score
-from pollex.rubrics.worth import measure_probabilities
+from pollex.rubrics.worth import measure_probability_quality
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.usage import ModelUsage, render_usage_by_stage
 from pollex.runs.workspace import open_workspace
-from pollex.selection.threshold import fit_calibration
+from pollex.selection.threshold import fit_logistic_calibration_curve
 from pollex.services.dry_run import DryRunEnded, plan_scoring_calls
 from pollex.services.logs import (
     Sources,
@@ -174,7 +179,7 @@ class Evaluation(TabularResult):
 
         yield_text = _format_share(measured.yield_rate)
         figures_text = f"yield {yield_text}; right outside it {_format_share(measured.accuracy)}"
-        yield f"Window with a guarantee ({describe_sides(record)}): {figures_text}"
+        yield f"Window with a guarantee ({describe_both_window_sides(record)}): {figures_text}"
         # each side has its threshold; one of them may not exist
         for side, label, place, precision in (
             (record.upper, "positive", "over", measured.positive),
@@ -269,7 +274,7 @@ def evaluate(
         # conversations that depend on each other are drawn together in resamples
         blocks = number_dependent_blocks(conversations)
         confident = np.array([score.confident is True for score, _ in measured], bool)
-        figures = assess_scores(
+        figures = assess_scores_against_labels(
             netsat,
             up,
             rubric_set.theta,
@@ -301,7 +306,7 @@ def evaluate(
         probability=probability,
         guarantee=None
         if window is None
-        else assess_window(window.over(netsat), window.under(netsat), up, blocks),
+        else assess_uncertainty_window(window.over(netsat), window.under(netsat), up, blocks),
         probability_auc=area,
         seen=count_seen_before(rubric_set, labelled),
         outcomes=counts,
@@ -372,7 +377,7 @@ def measure_likelihoods(
     share = rubric_set.training.positives / rubric_set.training.n
     up = flag_positive_labels(scored)
     blocks = number_dependent_blocks(scored)
-    figures = measure_probabilities(
+    figures = measure_probability_quality(
         probability,
         up,
         share,
@@ -512,7 +517,7 @@ def fit_turns(
 
     # the set itself may get its probabilities, and arrays of it lie beside it
     if out is not None:
-        require_writable(out, *list_file_names(logs), regular=True)
+        require_writable_output_path(out, *list_file_names(logs), regular=True)
     require_distinct_outputs(out, scores)
 
     # only labels can teach; what can't be scored has no beginning, either
@@ -596,11 +601,11 @@ def measure_after_turns(
     constant = compute_log_losses(share, positive)
     # the gain is a mean of differences on the same conversations, with an interval of its own
     measures = {
-        "log_loss": Measure(make_mean_statistic(losses)),
-        "share_log_loss": Measure(make_mean_statistic(constant)),
-        "gain": Measure(make_mean_statistic(constant - losses)),
+        "log_loss": Measure(make_weighted_mean_statistic(losses)),
+        "share_log_loss": Measure(make_weighted_mean_statistic(constant)),
+        "gain": Measure(make_weighted_mean_statistic(constant - losses)),
     }
-    estimates = estimate_figures(
+    estimates = estimate_figures_on_same_resamples(
         measures,
         number_dependent_blocks(conversations),
         np.random.default_rng(0),
@@ -610,7 +615,7 @@ def measure_after_turns(
     return TurnRecord(
         turns=number,
         n=len(conversations),
-        calibration=fit_calibration(netsat, positive),
+        calibration=fit_logistic_calibration_curve(netsat, positive),
         **estimates,
     )
 
@@ -626,9 +631,9 @@ def cross_fit_probabilities(
     share = np.zeros(len(conversations))
     for number in range(TURN_FOLDS):
         of_fold = fold == number
-        probability[of_fold] = fit_calibration(netsat[~of_fold], positive[~of_fold]).probability(
-            netsat[of_fold]
-        )
+        probability[of_fold] = fit_logistic_calibration_curve(
+            netsat[~of_fold], positive[~of_fold]
+        ).probability(netsat[of_fold])
         share[of_fold] = positive[~of_fold].mean()
 
     return probability, share

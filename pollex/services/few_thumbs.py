@@ -15,9 +15,9 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import MIN_LABELS_PER_CLASS
 from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import (
-    LOGGED_CONVERSATION_KEY,
-    RANDOM_DRAW,
-    LabelRequest,
+    LOGGED_CONVERSATION_ROW_KEY,
+    RANDOM_DRAW_METHOD,
+    LabelRequestRow,
     write_label_requests,
 )
 from pollex.rubrics.learning.results import Learned
@@ -167,14 +167,18 @@ def write_queue(
     # a conversation that both ways chose is listed once, as random
     for place in dict.fromkeys(chosen):
         conversation = left[place]
-        row: LabelRequest = {
+        row: LabelRequestRow = {
             "id": conversation.id,
-            "drawn": RANDOM_DRAW if place in order[:RANDOM_QUEUE_ROWS] else "telling",
+            "drawn": RANDOM_DRAW_METHOD if place in order[:RANDOM_QUEUE_ROWS] else "telling",
         }
         row["begins"] = " ".join(conversation.opening.split())[:80]
         rows.append(
             row
-            | {LOGGED_CONVERSATION_KEY: make_log_row(conversation, row, read.label_field, reading)}
+            | {
+                LOGGED_CONVERSATION_ROW_KEY: make_log_row(
+                    conversation, row, read.label_field, reading
+                )
+            }
         )
 
     write_label_requests(

@@ -26,7 +26,7 @@ from pollex.services.forgetting_bounds import (
 from pollex.services.forgetting_toml import remove_from_toml
 from pollex.store.folder import make_utf8_path
 from pollex.store.forgetting import CONVERSATION_ID_FIELDS, ForgettingTarget
-from pollex.store.fragments import FORGOTTEN_MARK
+from pollex.store.fragments import REPLACEMENT_OF_FORGOTTEN_TEXT
 
 RUBRIC_SET_MARK = b'"rubrics_digest"'
 """What every rubric set has in it."""
@@ -269,7 +269,7 @@ def _remove_from_line(line: str, target: ForgettingTarget) -> str:
     masked = target.traces.masked(content)
     # a quote in escapes can't be masked in part: the whole line goes
     if target.traces.within(_unescape_text(masked)):
-        masked = FORGOTTEN_MARK
+        masked = REPLACEMENT_OF_FORGOTTEN_TEXT
 
     return masked + line[len(content) :]
 
@@ -310,7 +310,7 @@ def _remove_from_page(page: str, target: ForgettingTarget) -> str:
     cleaned_parts = []
     for place, part in enumerate(parts):
         cleaned_parts.append(
-            FORGOTTEN_MARK
+            REPLACEMENT_OF_FORGOTTEN_TEXT
             if place % 2 == 0 and target.traces.within(_extract_page_text(part))
             else part
         )

@@ -5,7 +5,7 @@ import re
 import tomllib
 
 from pollex.store.forgetting import ForgettingTarget
-from pollex.store.fragments import FORGOTTEN_MARK
+from pollex.store.fragments import REPLACEMENT_OF_FORGOTTEN_TEXT
 
 _TOKEN_PATTERN = re.compile(
     r'(?P<string>"""(?:[^\\"]|\\.|"(?!""))*"{3,5}'
@@ -50,8 +50,8 @@ def _remove_from_token(token: re.Match[str], target: ForgettingTarget) -> str:
         if masked == written:
             return written
         if token["comment"]:
-            return f"# {FORGOTTEN_MARK}"
-        return _quote_toml_string(FORGOTTEN_MARK)
+            return f"# {REPLACEMENT_OF_FORGOTTEN_TEXT}"
+        return _quote_toml_string(REPLACEMENT_OF_FORGOTTEN_TEXT)
 
     # a string is searched as what it says, without its escapes
     value = tomllib.loads(f"value = {written}")["value"]

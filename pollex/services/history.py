@@ -369,11 +369,13 @@ def trace_state(run: RunOptions, name: str, state: str) -> NodeState:
     Raises:
         WrongUse: The run has none.
     """
-    from pollex.graphs.run import get_states_around  # LangGraph comes with it
+    from pollex.graphs.run import get_states_before_and_after_node  # LangGraph comes with it
 
     with Store.open(run.store, read_only=True) as store:
         named_run = find_run(store, name)
-        before, after = run_coroutine_to_end(get_states_around(store, named_run, state))
+        before, after = run_coroutine_to_end(
+            get_states_before_and_after_node(store, named_run, state)
+        )
         return NodeState(named_run.id, state, after, before)
 
 

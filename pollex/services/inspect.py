@@ -15,16 +15,16 @@ from pollex.agents.embedded.spoken import load_language_identifier
 from pollex.conversations.conversation import Conversation, Label, format_openai_messages
 from pollex.conversations.logs import Logs, ReadingStatistics
 from pollex.formats.conservation import (
-    OUTCOME_BAD,
-    OUTCOME_BESIDE,
-    OUTCOME_LABELS,
-    OUTCOME_LEFT_OUT,
-    OUTCOME_OVERRULED,
-    OUTCOME_REPEATED,
-    OUTCOME_TURNS,
+    ROW_OUTCOME_ABOUT_CONVERSATIONS,
+    ROW_OUTCOME_LABELS,
+    ROW_OUTCOME_LEFT_OUT_BY_USER,
+    ROW_OUTCOME_REPEATED,
+    ROW_OUTCOME_REPLACED_BY_SAME_ID,
+    ROW_OUTCOME_TURNS,
+    ROW_OUTCOME_UNREADABLE,
 )
 from pollex.formats.fields import ReadOptions
-from pollex.formats.labels import NEITHER_SIDE
+from pollex.formats.labels import NEITHER_THUMB_VALUE
 from pollex.formats.log_shapes.readers import iterate_metadata_times
 from pollex.graphs.context import Progress
 from pollex.services.few_thumbs import FEWEST_THUMBS_OF_EACH_CLASS, QUEUE_FILE_NAME, ThumbCounts
@@ -50,7 +50,7 @@ LABELS_IN_WORDS = (
     (Label.POSITIVE, "up"),
     (Label.NEGATIVE, "down"),
     (Label.NONE, "not rated"),
-    (NEITHER_SIDE, "neither up nor down"),
+    (NEITHER_THUMB_VALUE, "neither up nor down"),
 )
 
 
@@ -153,7 +153,7 @@ class Inspection(TabularResult):
     def as_json(self) -> JsonDict:
         account = self.account
         spellings = {}
-        for meant in (*(label.value for label in Label), NEITHER_SIDE):
+        for meant in (*(label.value for label in Label), NEITHER_THUMB_VALUE):
             spellings[meant] = self.spellings(meant)
 
         return {
@@ -180,7 +180,7 @@ class Inspection(TabularResult):
         }
 
     def spellings(self, meaning: str) -> dict[str, int]:
-        """Return how a label, or what was taken for `NEITHER_SIDE`, was written, with the number of rows."""
+        """Return how a label, or what was taken for `NEITHER_THUMB_VALUE`, was written, with the number of rows."""
         spellings: dict[str, int] = {}
         for (spelling, meant), n in self.account.spellings.most_common():
             if meant == meaning:
@@ -403,13 +403,13 @@ def _describe_left_out(inspection: Inspection) -> Iterator[str]:
 
 
 ROW_OUTCOMES_IN_WORDS = {
-    OUTCOME_TURNS: "with words",
-    OUTCOME_LABELS: "with thumbs or scores alone",
-    OUTCOME_BESIDE: "of tables beside",
-    OUTCOME_REPEATED: "again with what another one says",
-    OUTCOME_OVERRULED: "in whose place another one of the id counts",
-    OUTCOME_BAD: "bad",
-    OUTCOME_LEFT_OUT: "left out as you said",
+    ROW_OUTCOME_TURNS: "with words",
+    ROW_OUTCOME_LABELS: "with thumbs or scores alone",
+    ROW_OUTCOME_ABOUT_CONVERSATIONS: "of tables beside",
+    ROW_OUTCOME_REPEATED: "again with what another one says",
+    ROW_OUTCOME_REPLACED_BY_SAME_ID: "in whose place another one of the id counts",
+    ROW_OUTCOME_UNREADABLE: "bad",
+    ROW_OUTCOME_LEFT_OUT_BY_USER: "left out as you said",
 }
 """What is said of rows, by what became of them."""
 

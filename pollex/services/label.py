@@ -12,11 +12,11 @@ import numpy as np
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.view import make_conversation_views
 from pollex.calibration.active_learning import (
-    make_text_vectors,
-    select_queries,
+    choose_texts_to_label_next,
+    make_vectors_for_choosing_labels,
 )
 from pollex.conversations.conversation import (
-    DRAWN_FIELD,
+    DRAW_METHOD_FIELD,
     Conversation,
     Label,
     format_openai_messages,
@@ -25,18 +25,18 @@ from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import (
     LABEL_FILE_ENDINGS,
-    LOGGED_CONVERSATION_KEY,
-    RANDOM_DRAW,
-    LabelRequest,
+    LOGGED_CONVERSATION_ROW_KEY,
+    RANDOM_DRAW_METHOD,
+    LabelRequestRow,
     get_draw_method,
     load_sheet_questions,
-    require_unfilled,
+    require_label_file_not_filled_in,
     write_label_requests,
 )
 from pollex.formats.write import require_known_ending
 from pollex.graphs.context import Progress
 from pollex.measures.arrays import Floats
-from pollex.measures.distributions import compute_entropy
+from pollex.measures.distributions import compute_entropy_of_distributions
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, list_requested_judges
@@ -74,7 +74,7 @@ class NextConversations(TabularResult):
 
     run: str
     rubrics: RubricSet
-    rows: tuple[LabelRequest, ...]
+    rows: tuple[LabelRequestRow, ...]
     unlabelled: int
     out: Path | None
     outcomes: dict[str, int]
@@ -85,7 +85,7 @@ class NextConversations(TabularResult):
     def headline(self) -> str:
         return f"{len(self.rows)} of {self.unlabelled} without a label"
 
-    def records(self) -> tuple[LabelRequest, ...]:
+    def records(self) -> tuple[LabelRequestRow, ...]:
         return self.rows
 
     def told(self) -> TerminalLines:
@@ -131,7 +131,7 @@ def choose_next_conversations(
         judges_needed = ()
 
     read = logs_from(logs, reading, progress)
-    require_unfilled(out, read.label_field)
+    require_label_file_not_filled_in(out, read.label_field)
     free = rubric_set.judge.built_in  # labeled ones are scored, too, if that costs nothing
     unlabeled = tuple(c for c in read.conversations if free or c.label is Label.NONE)
     unlabeled_logs = Logs(conversations=unlabeled, fingerprint=read.fingerprint)
@@ -180,7 +180,7 @@ def choose_next_conversations(
             logged.append(
                 row
                 | {
-                    LOGGED_CONVERSATION_KEY: make_log_row(
+                    LOGGED_CONVERSATION_ROW_KEY: make_log_row(
                         by_id[row["id"]], row, read.label_field, reading
                     )
                 }
@@ -206,7 +206,7 @@ def pick_rows(
     judges: Sequence[str],
     embedder: Embedder,
     count: int,
-) -> list[LabelRequest]:
+) -> list[LabelRequestRow]:
     """Return the conversations to label next, a row for each; those with a label are known."""
     # without a probability nothing is known about what a label would tell
     both = []
@@ -235,12 +235,12 @@ def pick_rows(
     for _, s in both:
         answers.append([a.expected() for a in s.answers if isinstance(a, Answer)])
 
-    vectors = make_text_vectors(
+    vectors = make_vectors_for_choosing_labels(
         np.array(answers),
         embed_sides([c for c, _ in both], embedder),
     )
     # the variance of a thumb is its doubt; a conversation with any label is not asked about again
-    picked = select_queries(
+    picked = choose_texts_to_label_next(
         vectors,
         p * (1 - p),
         is_known,
@@ -251,10 +251,10 @@ def pick_rows(
     for place, judge in zip(picked.row.tolist(), picked.judge.tolist(), strict=True):
         conversation = both[place][0]
         up = float(p[place, judge])
-        row: LabelRequest = {
+        row: LabelRequestRow = {
             "id": conversation.id,
             "probability": up,
-            "entropy": float(compute_entropy(np.array([1 - up, up]))),
+            "entropy": float(compute_entropy_of_distributions(np.array([1 - up, up]))),
         }
         judge_field = {"judge": judges[judge]} if judges else {}
         rows.append(row | judge_field | {"begins": " ".join(conversation.opening.split())[:80]})
@@ -274,10 +274,10 @@ def embed_sides(conversations: Sequence[Conversation], embedder: Embedder) -> Fl
 
 def make_log_row(
     conversation: Conversation,
-    row: LabelRequest,
+    row: LabelRequestRow,
     label_field: str,
     reading: ReadOptions,
-) -> LabelRequest:
+) -> LabelRequestRow:
     """Return a conversation as a row of a log, with predictions and an empty thumb.
 
     Field names are those of the log, so that the same options read both: a row that lost its group
@@ -285,7 +285,7 @@ def make_log_row(
     """
     # predictions are noted beside the conversation, as far as the row has them
     noted = {}
-    for name in ("probability", "entropy", DRAWN_FIELD):
+    for name in ("probability", "entropy", DRAW_METHOD_FIELD):
         if name in row:
             noted[name] = row[name]
 
@@ -316,7 +316,7 @@ class DrawnConversations(TabularResult):
         purpose: What the labels are for: a share, or the first model.
     """
 
-    rows: tuple[LabelRequest, ...]
+    rows: tuple[LabelRequestRow, ...]
     population: int
     groups: Mapping[str, int]
     half_width: Mapping[str, float]
@@ -365,7 +365,7 @@ class DrawnConversations(TabularResult):
         for row in self.rows:
             shown_row = {}
             for name, value in row.items():
-                if name != LOGGED_CONVERSATION_KEY:
+                if name != LOGGED_CONVERSATION_ROW_KEY:
                     shown_row[name] = value
             shown.append(shown_row)
         return {"next": shown} | self.of("population", "groups", "half_width", "share")
@@ -389,7 +389,10 @@ def draw_for_share(
     leave these out would make the sample one of people who don't vote.
     """
     # SciPy comes with it, and takes half a second
-    from pollex.measures.share import MIN_LABELS, compute_expected_half_width
+    from pollex.measures.share import (
+        MIN_LABELS_FOR_SHARE_ESTIMATE,
+        compute_interval_half_width_of_random_labels,
+    )
     from pollex.services.share import group_conversations
 
     questions = load_sheet_questions(questionnaire, out)
@@ -397,12 +400,12 @@ def draw_for_share(
         require_known_ending(out, *list_file_names(logs), formats=LABEL_FILE_ENDINGS)
 
     read = logs_from(logs, reading, progress)
-    require_unfilled(out, read.label_field)
+    require_label_file_not_filled_in(out, read.label_field)
     # left out: what can't be scored, and what was drawn at random and labeled before
     open_ = []
     for c in read:
         if not c.not_scorable and not (
-            c.label is not Label.NONE and get_draw_method(c) == RANDOM_DRAW
+            c.label is not Label.NONE and get_draw_method(c) == RANDOM_DRAW_METHOD
         ):
             open_.append(c)
 
@@ -428,7 +431,7 @@ def draw_for_share(
         if c.label is not Label.NONE:
             positive.append(c.label is Label.POSITIVE)
 
-    if len(positive) >= MIN_LABELS:
+    if len(positive) >= MIN_LABELS_FOR_SHARE_ESTIMATE:
         share = float(np.mean(positive))
     else:
         share = 0.5
@@ -440,14 +443,18 @@ def draw_for_share(
         chosen_places.extend(chosen)
     for place in dict.fromkeys(chosen_places):
         conversation = open_[place]
-        row: LabelRequest = {
+        row: LabelRequestRow = {
             "id": conversation.id,
-            "drawn": RANDOM_DRAW,
+            "drawn": RANDOM_DRAW_METHOD,
             "begins": " ".join(conversation.opening.split())[:80],
         }
         rows.append(
             row
-            | {LOGGED_CONVERSATION_KEY: make_log_row(conversation, row, read.label_field, reading)}
+            | {
+                LOGGED_CONVERSATION_ROW_KEY: make_log_row(
+                    conversation, row, read.label_field, reading
+                )
+            }
         )
 
     if out is not None:
@@ -460,7 +467,7 @@ def draw_for_share(
 
     half_widths = {}
     for name, chosen in places.items():
-        half_widths[name] = compute_expected_half_width(len(chosen), share)
+        half_widths[name] = compute_interval_half_width_of_random_labels(len(chosen), share)
     return DrawnConversations(
         rows=tuple(rows),
         population=len(open_),

@@ -26,11 +26,14 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import load_rubrics_of_any_tool
 from pollex.graphs.context import Progress
 from pollex.outputs import require_replaceable
-from pollex.prompts.domain import DomainProfile, load_profile
+from pollex.prompts.domain import DomainProfile, read_domain_profile
 from pollex.rubrics.learning.material import Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings, resolve_test_fraction
-from pollex.rubrics.learning.thumbs import describe_grades, require_grades
+from pollex.rubrics.learning.thumbs import (
+    describe_use_of_label_grades,
+    require_learnable_rated_questions,
+)
 from pollex.rubrics.records import AdaptedRubric, StarterRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
@@ -306,7 +309,7 @@ def require_free_places(out: Path | None, *read: object) -> None:
 
 def load_domain_profile(domain: Path | DomainProfile | None) -> DomainProfile:
     """Return a domain profile that is given as itself, as a file, or not at all."""
-    return domain if isinstance(domain, DomainProfile) else load_profile(domain)
+    return domain if isinstance(domain, DomainProfile) else read_domain_profile(domain)
 
 
 def keep_reading_in_profile(
@@ -361,7 +364,7 @@ def make_learn_task(
     # how much is held out depends on the smaller class
     settings = replace(settings, test_fraction=choose_held_out_share(settings, logs))
     if settings.others_rated:
-        require_grades(logs, settings.others_rated)
+        require_learnable_rated_questions(logs, settings.others_rated)
 
     learning = LearningInput(
         logs=logs,
@@ -394,7 +397,7 @@ def report_log(
             "Note: no domain profile is given: rubrics are adapted to any assistant; --domain names yours"
         )
 
-    if note := describe_grades(logs):
+    if note := describe_use_of_label_grades(logs):
         progress.note(f"Note: {note}")
 
     if model.name and (note := describe_cut_sources(logs, model.settings.sources)):

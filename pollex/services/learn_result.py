@@ -9,20 +9,20 @@ import numpy as np
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import BadRubrics, WrongUse
-from pollex.formats.write import require_distinct_outputs, require_writable
+from pollex.formats.write import require_distinct_outputs, require_writable_output_path
 from pollex.measures.classification import Assessment
 from pollex.outputs import write_text
 from pollex.reports.learning import (
     SkippedItem,
     describe_better_plain_method,
-    list_caveats,
+    list_caveats_of_report,
     list_shown_ids,
     name_conversations_to_read,
     render_learning_page,
 )
 from pollex.reports.page import read_rubric_file_of_page
 from pollex.rubrics.edits import get_edits_path
-from pollex.rubrics.headlines import anything_leads
+from pollex.rubrics.headlines import has_proven_deed_of_assistant
 from pollex.rubrics.learning.results import LabelledScore, Learned
 from pollex.rubrics.lint import LintMark
 from pollex.rubrics.records import CalibratorRecord, describe_guarantee
@@ -61,10 +61,10 @@ REPORT_FILE_NAME = "report.html"
 def require_distinct_paths(out: Path, *read: str) -> None:
     """Refuse output paths that overwrite each other or an input."""
     # the report lies beside the set, and must not be the same file as it or as an input
-    require_writable(out, *read, regular=True)
+    require_writable_output_path(out, *read, regular=True)
     report = choose_report_path(out)
     require_distinct_outputs(out, report)
-    require_writable(report, *read, named=False)
+    require_writable_output_path(report, *read, named=False)
 
 
 def require_not_edited(out: Path) -> None:
@@ -174,11 +174,11 @@ class LearnResult(TabularResult):
             yield from self.few.told()
             return
 
-        for caveat in list_caveats(rubrics):
+        for caveat in list_caveats_of_report(rubrics):
             yield TerminalLine(caveat, "bold")
 
         # without a finding, the conversation that is most worth reading
-        if not anything_leads(rubrics.rubrics) and (
+        if not has_proven_deed_of_assistant(rubrics.rubrics) and (
             worst := name_conversations_to_read(self.scores)
         ):
             yield worst
@@ -319,14 +319,17 @@ def _describe_details(rubrics: RubricSet) -> TerminalLines:
 def describe_lead(record: CalibratorRecord) -> str:
     """Describe how far the chosen model's log-loss lies from that of NetSAT's curve; empty without comparison."""
     # scikit-learn comes with it, and takes a second to import
-    from pollex.calibration.candidates import PLAIN
+    from pollex.calibration.candidates import PLAIN_NETSAT_NAME
 
     losses = {row.name: row.log_loss for row in record.compared}
-    if record.chosen == PLAIN or not {PLAIN, record.chosen} <= losses.keys():
+    if (
+        record.chosen == PLAIN_NETSAT_NAME
+        or not {PLAIN_NETSAT_NAME, record.chosen} <= losses.keys()
+    ):
         return ""
 
-    less = losses[PLAIN] - losses[record.chosen]
-    return f"; cross-validated log-loss {abs(less):.3f} {'over' if less < 0 else 'under'} that of {PLAIN}'s curve"
+    less = losses[PLAIN_NETSAT_NAME] - losses[record.chosen]
+    return f"; cross-validated log-loss {abs(less):.3f} {'over' if less < 0 else 'under'} that of {PLAIN_NETSAT_NAME}'s curve"
 
 
 def _describe_hints(rubrics: RubricSet) -> TerminalLines:

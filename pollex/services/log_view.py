@@ -14,15 +14,15 @@ from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.columns import Column, list_columns
 from pollex.formats.fields import ReadOptions
 from pollex.formats.file_kinds import is_query_source
-from pollex.formats.files import find_files, iterate_file_rows
+from pollex.formats.files import find_files_of_sources, iterate_file_rows
 from pollex.formats.inference import ReadingCandidate
-from pollex.formats.labels import NEITHER_SIDE, normalize_number
+from pollex.formats.labels import NEITHER_THUMB_VALUE, normalize_number
 from pollex.formats.log_shapes.turns import UnknownRole, parse_role
 from pollex.formats.mapping import (
-    CONVERSATION_PARTS,
+    CONVERSATION_PART_NAMES,
+    FIELD_NAME_BY_TURN_PART,
     NO_TURN_ROLE,
     OPTION_BY_PART,
-    TURN_PART_FIELDS,
     format_role_word,
     parse_name_pairs,
 )
@@ -216,7 +216,7 @@ def _count_file_bytes(sources: Sequence[str]) -> int:
     """Return the bytes of files; those of queries, whose rows are few, are not counted."""
     try:
         files = []
-        for name in find_files(sources):
+        for name in find_files_of_sources(sources):
             if not is_query_source(name):
                 files.append(Path(name))
 
@@ -227,7 +227,7 @@ def _count_file_bytes(sources: Sequence[str]) -> int:
 
 
 def _open_sources(sources: Sequence[str], reading: ReadOptions) -> Iterator[Iterator[object]]:
-    for name in find_files(sources):
+    for name in find_files_of_sources(sources):
         yield iterate_file_rows(
             name,
             reading.encoding,
@@ -352,7 +352,7 @@ def map_columns_to_parts(options: Mapping[str, Any]) -> dict[str, str]:
 
     # parts of turns are columns inside the list that has the turns
     parts = {path: part for part, path in named.items()}
-    for part in TURN_PART_FIELDS if "messages" in named else ():
+    for part in FIELD_NAME_BY_TURN_PART if "messages" in named else ():
         if part in named:
             parts[f"{named['messages']}[].{named[part]}"] = part
             parts.pop(named[part], None)
@@ -373,10 +373,10 @@ def map_parts_to_columns(parts: Mapping[str, str]) -> dict[str, object]:
     by_part: dict[str, str] = {}
     # each part has one column only
     for path, part in parts.items():
-        if part not in CONVERSATION_PARTS:
+        if part not in CONVERSATION_PART_NAMES:
             raise WrongUse(
                 f"no part is called {part!r:.40}",
-                hint=f"parts are {', '.join(CONVERSATION_PARTS)}",
+                hint=f"parts are {', '.join(CONVERSATION_PART_NAMES)}",
             )
         if part in by_part:
             what = f"two columns are chosen for one part: {by_part[part]!r:.60} and {path!r:.60}"
@@ -385,7 +385,7 @@ def map_parts_to_columns(parts: Mapping[str, str]) -> dict[str, object]:
 
     # words and roles inside a list of turns name the list, too
     inside = []
-    for part in TURN_PART_FIELDS:
+    for part in FIELD_NAME_BY_TURN_PART:
         if "[]." in by_part.get(part, ""):
             inside.append(by_part[part])
 
@@ -394,7 +394,7 @@ def map_parts_to_columns(parts: Mapping[str, str]) -> dict[str, object]:
 
     # inside the list, names are without its path
     if nested := by_part.get("messages"):
-        for part in TURN_PART_FIELDS:
+        for part in FIELD_NAME_BY_TURN_PART:
             if part in by_part:
                 by_part[part] = by_part[part].removeprefix(f"{nested}[].")
 
@@ -416,7 +416,7 @@ def _describe_label_values(inspection: Inspection, unknown: str) -> Iterator[dic
             "value": value,
             "rows": number,
             "counts": LABEL_MEANINGS.get(meaning, "none"),
-            "is_neither": meaning == NEITHER_SIDE,
+            "is_neither": meaning == NEITHER_THUMB_VALUE,
             # such words were just found, and nobody has said yet what they are
             "is_unknown": bool(unknown) and _quote_list_value(value) in unknown.split(","),
             # what was cut can't be named, and what is empty is no word

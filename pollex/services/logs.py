@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from pollex.conversations.conversation import DRAWN_FIELD, Conversation, Label
+from pollex.conversations.conversation import DRAW_METHOD_FIELD, Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import ReadOptions
-from pollex.formats.read_logs import make_logs, read_logs, read_rows
+from pollex.formats.read_logs import make_logs_of_conversations, read_logs, read_logs_from_rows
 from pollex.graphs.context import Progress
 from pollex.store.database import DATABASE_FILE_NAME
 from pollex.store.store import Store
@@ -39,15 +39,15 @@ def read_given_logs(data: Data, options: ReadOptions) -> Logs:
         return read_logs(data, options=options)
     # a table has columns, a dict has fields, and not every table can be walked
     if isinstance(data, Mapping) or hasattr(data, "columns") or not isinstance(data, Iterable):
-        return read_rows(cast("RowSource", data), options=options)
+        return read_logs_from_rows(cast("RowSource", data), options=options)
 
     # a list is told by its items
     items: list[Any] = list(data)
     if items and all(isinstance(item, str | Path) for item in items):
         return read_logs(items, options=options)
     if not items or any(isinstance(item, Conversation) for item in items):
-        return make_logs(items)
-    return read_rows(items, options=options)
+        return make_logs_of_conversations(items)
+    return read_logs_from_rows(items, options=options)
 
 
 def logs_from(
@@ -214,7 +214,7 @@ def replace_labels(logs: Logs, options: ReadOptions, store: Path) -> Logs:
         labeled.append(_label_conversation(conversation, opinions, options.sources, used))
 
     # counts and the fingerprint are those of the new labels
-    labeled_logs = make_logs(labeled)
+    labeled_logs = make_logs_of_conversations(labeled)
     notes = (*logs.notes, *describe_label_sources(used, logs, labeled, opinions))
     return replace(
         logs,
@@ -297,7 +297,7 @@ def _label_conversation(
     if opinion is not None:
         used[opinion.source] += 1
         # a label that came by no queue was drawn as by chance
-        metadata = conversation.metadata | {DRAWN_FIELD: opinion.drawn or "random"}
+        metadata = conversation.metadata | {DRAW_METHOD_FIELD: opinion.drawn or "random"}
         update = {
             "label": LABELS_BY_THUMB[opinion.value],
             "judge": opinion.annotator,

@@ -12,7 +12,7 @@ from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
-from pollex.measures.arrays import Bools, Floats, Ints, number_names
+from pollex.measures.arrays import Bools, Floats, Ints, assign_numbers_to_names
 from pollex.measures.classification import estimate_auc_difference
 from pollex.measures.intervals import Figure
 
@@ -195,7 +195,7 @@ def pair_texts(a: ScoredRun, b: ScoredRun) -> PairedTexts:
         label=a.label[first_rows],
         flips=flips[order],
         unseen=a.unseen[first_rows] & b.unseen[second_rows],
-        units=number_names(units),
+        units=assign_numbers_to_names(units),
         only=(len(first) - len(shared), len(second) - len(shared)),
         by_folds=len(measured & {*shared}),
         left_out=len(shared) - len(both),
@@ -227,7 +227,7 @@ def estimate_differences(pairs: PairedTexts, *, one_scale: bool = True) -> dict[
         values[name] = np.concatenate([side[scored_rows] for side in sides])
 
     # units are numbered without gaps among the pairs that were drawn
-    unit = number_names(pairs.units[scored_rows].tolist())
+    unit = assign_numbers_to_names(pairs.units[scored_rows].tolist())
     means = estimate_mean_differences(values, second, np.tile(unit, 2), rng)
     differences = {}
     for name, figure in means.items():

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pollex.agents.llm.asker import PromptAsker
 from pollex.agents.llm.columns import IdentifiedColumns, identify_columns
 from pollex.formats.columns import Column
-from pollex.formats.disguise import disguise_columns
+from pollex.formats.disguise import disguise_values_of_columns
 from pollex.formats.fields import ReadOptions
 from pollex.formats.inference import ReadingCandidate
-from pollex.formats.mapping import CONVERSATION_PARTS, TURN_PART_FIELDS
+from pollex.formats.mapping import CONVERSATION_PART_NAMES, FIELD_NAME_BY_TURN_PART
 from pollex.formats.proposal import (
     UnmappedLog,
     format_column_table,
     make_proposal_error,
-    read_all_rows,
+    read_whole_log_with_candidate,
 )
 from pollex.formats.read_logs import read_logs
 from pollex.graphs.context import Progress
@@ -30,7 +30,7 @@ from pollex.services.logs import Sources, list_source_names
 from pollex.text import format_count
 
 PROPOSAL_SEED = 0
-PARTS_INSIDE_TURNS = (*TURN_PART_FIELDS, "user", "assistant")
+PARTS_INSIDE_TURNS = (*FIELD_NAME_BY_TURN_PART, "user", "assistant")
 """Parts that may stand in the items of a list of turns."""
 
 
@@ -54,7 +54,7 @@ def ask_for_mapping(
         Planned: Calls are to be counted alone.
     """
     # the model sees names of columns and disguised values, not what people said
-    shown = disguise_columns(unread.columns)
+    shown = disguise_values_of_columns(unread.columns)
     if run.dry_run:
         raise plan_dry_run(
             model,
@@ -95,7 +95,7 @@ def ask_for_mapping(
         reading,
     )
     readings = list(
-        read_all_rows(
+        read_whole_log_with_candidate(
             candidate,
             reading,
             lambda options: read_logs(sources, options=options),
@@ -143,7 +143,7 @@ def make_candidate(
     parts = {}
     # parts and columns that nobody knows are ignored
     for part, name in column_by_part.items():
-        if part in CONVERSATION_PARTS and name in paths:
+        if part in CONVERSATION_PART_NAMES and name in paths:
             parts[part] = name
 
     parts = _move_parts_inside_list(parts) | dict(options.columns)

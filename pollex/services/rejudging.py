@@ -23,7 +23,7 @@ from pollex.rubrics.records import ChosenRubric, JudgedBy
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
-from pollex.rubrics.worth import Detector, describe_new_judgment, measure_worth
+from pollex.rubrics.worth import Detector, compute_evidence_of_rubric, describe_new_judgment
 from pollex.runs.options import ModelOptions
 from pollex.runs.roles import (
     build_run_roles,
@@ -572,7 +572,7 @@ def _make_detector(
     rng: np.random.Generator,
 ) -> Detector:
     # a rubric holds where its answer is over the middle of the range
-    worth = measure_worth(values > MAX_EVAL_DIFFERENCE / 2, up)
+    worth = compute_evidence_of_rubric(values > MAX_EVAL_DIFFERENCE / 2, up)
     if not up.any() or up.all():
         return Detector(
             by,

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import ReadOptions
-from pollex.formats.write import require_known_ending, require_writable
+from pollex.formats.write import require_known_ending, require_writable_output_path
 from pollex.graphs.context import Progress
 from pollex.outputs import write_text
 from pollex.reports.page import read_rubric_file_of_page
@@ -172,12 +172,12 @@ def parse_task(
         from pollex.services.hooks import get_score_forms  # other tools alone need it
 
         get_score_forms().require(form)
-        require_writable(out, *list_file_names(rubrics, logs))
+        require_writable_output_path(out, *list_file_names(rubrics, logs))
     elif out is not None:
         require_known_ending(out, *list_file_names(rubrics, logs))
         # rows that go into a pipe have no page
         if out.is_file() or not out.exists():
-            require_writable(page_of(out), *list_file_names(rubrics, logs), named=False)
+            require_writable_output_path(page_of(out), *list_file_names(rubrics, logs), named=False)
 
     arguments = {
         "logs": list_source_names(logs),

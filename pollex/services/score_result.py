@@ -17,7 +17,11 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import BadRow
 from pollex.formats.scores import iterate_score_rows as score_rows
 from pollex.formats.scores import open_score_file
-from pollex.measures.drift import StabilityIndex, is_unlike, measure_count_stability
+from pollex.measures.drift import (
+    StabilityIndex,
+    is_drift_significant,
+    measure_stability_of_bin_counts,
+)
 from pollex.measures.intervals import Figure
 from pollex.reports.scores import ScoreTally
 from pollex.rubrics.records import SpreadRecord
@@ -110,7 +114,7 @@ class ScoreResult(TabularResult):
     @property
     def unlike(self) -> bool:
         """Whether these conversations are unlike those of the set: its probabilities may not be calibrated here."""
-        return is_unlike(self.drift)
+        return is_drift_significant(self.drift)
 
     @property
     def support_text(self) -> str:
@@ -216,4 +220,4 @@ def measure_drift(learned: SpreadRecord, counts: Sequence[int]) -> StabilityInde
 
     # the seed is fixed: the same counts give the same interval
     then, now = (np.array(bin_counts, dtype=np.float64) for bin_counts in (learned.counts, counts))
-    return measure_count_stability(then, now, np.random.default_rng(0))
+    return measure_stability_of_bin_counts(then, now, np.random.default_rng(0))

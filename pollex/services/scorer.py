@@ -39,10 +39,10 @@ from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import BadInput, PollexError, WrongUse
 from pollex.formats.log_shapes.readers import find_reader
 from pollex.gateway.langsmith import switch_tracing
-from pollex.graphs.context import CONVERSATIONS_A_BATCH
+from pollex.graphs.context import MAX_CONVERSATIONS_PER_BATCH
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.judge_settings import DEFAULT_EMBEDDING_MODEL
-from pollex.rubrics.rubric import ANSWERED_DISTILLED
+from pollex.rubrics.rubric import ANSWERED_BY_DISTILLED_JUDGE
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import NetSat, Score, ScoreColumns, list_requested_judges
 from pollex.runs.options import ModelOptions
@@ -116,7 +116,9 @@ class BatchScorer:
     def reads_vectors(self) -> bool:
         """Whether a rubric is judged by the likeness of vectors."""
         own_rubrics = (
-            rubric for rubric in self.rubrics.rubrics if rubric.answered_by != ANSWERED_DISTILLED
+            rubric
+            for rubric in self.rubrics.rubrics
+            if rubric.answered_by != ANSWERED_BY_DISTILLED_JUDGE
         )
         return any(find_evidence_signal(rubric, Embedder()).vectors for rubric in own_rubrics)
 
@@ -251,7 +253,7 @@ class Scorer:
                 costs,
                 embedding_model,
                 judge,
-                None if embedded else CONVERSATIONS_A_BATCH,
+                None if embedded else MAX_CONVERSATIONS_PER_BATCH,
             )
             # what is wrong is told now
             self._scorer.judge, self._scorer.netsat = self._scorer.judge, self._netsat
@@ -381,7 +383,7 @@ class Scorer:
         batch_scorer = BatchScorer(
             self.rubrics,
             judge=staff.roles.judge,
-            at_once=CONVERSATIONS_A_BATCH,
+            at_once=MAX_CONVERSATIONS_PER_BATCH,
         )
         batch_scorer.netsat = self._netsat
         self._scorer = batch_scorer

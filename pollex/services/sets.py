@@ -20,40 +20,45 @@ from pollex.rubrics.edits import (
     MAX_RUBRIC_CHARACTERS,
     EditEntry,
     get_edits_path,
-    make_entries,
+    make_editable_rubric_entries,
     write_edits_toml,
 )
 from pollex.rubrics.headlines import (
     UNEXPECTED_SIDE_NOTES,
     Habit,
     Headline,
-    explain_beside,
-    has_turned,
-    is_told_best_by_words,
-    list_along_with_circumstances,
-    list_also_borne_out,
-    list_explained_words,
-    list_habits,
+    do_held_out_thumbs_contradict_rubric,
+    do_phrases_explain_more_thumbs_than_deeds,
+    explain_why_proven_rubric_is_no_headline,
+    list_deeds_in_conversations_of_ending,
     list_headlines,
-    list_hints,
-    list_outcomes,
-    list_strongest_hints,
+    list_phrase_rubrics_explained_by_findings,
+    list_proven_deeds_outside_headlines,
+    list_proven_phrase_rubrics,
+    list_rubrics_contradicted_by_held_out_thumbs,
+    list_rubrics_explained_by_circumstances,
+    list_rubrics_of_conversation_endings,
+    list_strongest_unproven_deeds,
     list_thin_rubrics,
     list_tone_rubrics,
-    list_turned_rubrics,
     list_unexpected_rubrics,
-    list_words,
+    list_unproven_rubrics,
 )
-from pollex.rubrics.lint import LintMark, mark_answers, mark_pairs, mark_words
-from pollex.rubrics.records import WITHIN_PREFIX, ChosenRubric, CommentFinding
+from pollex.rubrics.lint import (
+    LintMark,
+    find_lint_in_rubric_answers,
+    find_lint_in_rubric_pairs,
+    find_lint_in_rubric_sentence,
+)
+from pollex.rubrics.records import NESTED_FINDING_PREFIX, ChosenRubric, CommentFinding
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import (
     JUDGED_BY_IN_WORDS,
-    describe_doubt,
+    describe_doubt_about_rubric,
     describe_reading,
-    describe_shares,
     describe_signal_share,
+    describe_thumb_shares_of_rubric,
     format_interval_ends,
     format_percent,
 )
@@ -113,38 +118,46 @@ def describe_rubrics(rubrics: RubricSet, verbose: bool = False) -> TerminalLines
     # findings lead, problems first; of deeds and words what explains more thumbs
     for side, heading in SIDE_HEADINGS.items():
         deeds = _render_group(heading, list_headlines(every, side), verbose)
-        words = _render_group(WORDS_HEADINGS[side], _make_entries(list_words(every), side), verbose)
-        first, second = (words, deeds) if is_told_best_by_words(every, side) else (deeds, words)
+        words = _render_group(
+            WORDS_HEADINGS[side], _make_entries(list_proven_phrase_rubrics(every), side), verbose
+        )
+        first, second = (
+            (words, deeds)
+            if do_phrases_explain_more_thumbs_than_deeds(every, side)
+            else (deeds, words)
+        )
         yield from first
         yield from second
         # hints that stand out say what to look at next; they are not repeated below
-        strongest = list_strongest_hints(every, side)
+        strongest = list_strongest_unproven_deeds(every, side)
         yield from _render_group(HINT_HEADINGS[side], map(Headline, strongest), verbose)
         shown_above |= {rubric.id for rubric in strongest}
 
-    yield from _describe_habits(list_habits(every))
+    yield from _describe_habits(list_deeds_in_conversations_of_ending(every))
     # outcomes restate the thumb, and circumstances explain it: both stand apart from causes
     for side, heading in OUTCOMES_HEADINGS.items():
-        yield from _render_group(heading, _make_entries(list_outcomes(every), side), verbose)
+        yield from _render_group(
+            heading, _make_entries(list_rubrics_of_conversation_endings(every), side), verbose
+        )
     yield from _render_group(
         CIRCUMSTANCES_HEADING,
-        map(Headline, list_along_with_circumstances(rubrics.rubrics)),
+        map(Headline, list_rubrics_explained_by_circumstances(rubrics.rubrics)),
         verbose,
     )
     yield from _describe_remarks(
         rubrics.remarks if verbose else rubrics.remarks[:MAX_REMARKS_SHOWN]
     )
     # what is left is counted, and listed only if asked for
-    borne_out = list_also_borne_out(rubrics.rubrics)
+    borne_out = list_proven_deeds_outside_headlines(rubrics.rubrics)
     hints = []
-    for rubric in list_hints(rubrics.rubrics):
+    for rubric in list_unproven_rubrics(rubrics.rubrics):
         if rubric.id not in shown_above:
             hints.append(rubric)
 
-    against = list_turned_rubrics(rubrics.rubrics)
+    against = list_rubrics_contradicted_by_held_out_thumbs(rubrics.rubrics)
     odd = list_unexpected_rubrics(rubrics.rubrics)
     sounds = list_tone_rubrics(rubrics.rubrics)
-    explained = list_explained_words(rubrics.rubrics)
+    explained = list_phrase_rubrics_explained_by_findings(rubrics.rubrics)
     thin = list_thin_rubrics(rubrics.rubrics)
     if verbose:
         yield from _render_group(EXPLAINED_WORDS_HEADING, map(Headline, explained), verbose)
@@ -230,7 +243,7 @@ def _render_group(heading: str, entries: Iterable[Headline], verbose: bool) -> T
             whole = ["the wider finding:"] if rubric.lead else []
             yield make_rubric_line(text, [" ".join((*whole, figures[0])), *figures[1:]])
             for case in () if rubric.outcome else rubric.apart:
-                yield make_rubric_line(f"{WITHIN_PREFIX}: {case.text}", [case.figures])
+                yield make_rubric_line(f"{NESTED_FINDING_PREFIX}: {case.text}", [case.figures])
 
 
 def _make_entries(rubrics: Iterable[ChosenRubric], side: Polarity) -> list[Headline]:
@@ -240,9 +253,9 @@ def _make_entries(rubrics: Iterable[ChosenRubric], side: Polarity) -> list[Headl
 
 def _shows_figures(rubrics: Sequence[ChosenRubric]) -> bool:
     """Tell whether any rubric is listed with its figures."""
-    listed = [*list_words(rubrics), *list_outcomes(rubrics)]
+    listed = [*list_proven_phrase_rubrics(rubrics), *list_rubrics_of_conversation_endings(rubrics)]
     for side in SIDE_HEADINGS:
-        listed += list_strongest_hints(rubrics, side)
+        listed += list_strongest_unproven_deeds(rubrics, side)
         listed += [headline.rubric for headline in list_headlines(rubrics, side)]
 
     return bool(listed)
@@ -270,8 +283,8 @@ def describe_rubric_figures(rubric: ChosenRubric) -> list[str]:
     stands = [rubric.stands] if rubric.standing else []
     aside = []
     # a rubric that labels bear out, and that doesn't lead all the same
-    if list_also_borne_out([rubric]):
-        aside.append(f"not among the findings: {explain_beside(rubric)}")
+    if list_proven_deeds_outside_headlines([rubric]):
+        aside.append(f"not among the findings: {explain_why_proven_rubric_is_no_headline(rubric)}")
     if list_unexpected_rubrics([rubric]):
         aside.append(UNEXPECTED_SIDE_NOTES[rubric.polarity])
 
@@ -287,7 +300,7 @@ def describe_rubric_figures(rubric: ChosenRubric) -> list[str]:
     if stands:
         why = ""
     else:
-        why = describe_doubt(rubric.worth, rubric.polarity).partition(":")[0]
+        why = describe_doubt_about_rubric(rubric.worth, rubric.polarity).partition(":")[0]
 
     # signals and a circumstance, as far as it has them
     beside = filter(None, map(describe_signal_share, rubric.signals))
@@ -297,7 +310,14 @@ def describe_rubric_figures(rubric: ChosenRubric) -> list[str]:
         along = []
 
     doubts = [why] if why else []
-    return [*stands, describe_shares(rubric.worth), *along, *beside, *aside, *doubts]
+    return [
+        *stands,
+        describe_thumb_shares_of_rubric(rubric.worth),
+        *along,
+        *beside,
+        *aside,
+        *doubts,
+    ]
 
 
 ChangeKind = Literal["added", "gone", "turned round", "reworded", "moved", "same"]
@@ -574,7 +594,9 @@ class EditedRubricSet(Result):
         }
         for rubric, on in self.rows:
             groups[
-                CONTRADICTED_HEADING if has_turned(rubric) else SIDE_HEADINGS[rubric.polarity]
+                CONTRADICTED_HEADING
+                if do_held_out_thumbs_contradict_rubric(rubric)
+                else SIDE_HEADINGS[rubric.polarity]
             ].append((rubric, on))
 
         for heading, listed in groups.items():
@@ -781,7 +803,7 @@ def _preview_edited_set(edited_set: EditedRubricSet, store: Path | None) -> str:
 
 def _list_entries(path: Path) -> tuple[EditEntry, ...]:
     rubric_set = RubricSet.load(path, arrays=False)
-    return make_entries(rubric_set.rubrics, rubric_set.off)
+    return make_editable_rubric_entries(rubric_set.rubrics, rubric_set.off)
 
 
 def _write_edits(
@@ -907,10 +929,12 @@ def lint_rubrics(
     reasons = {reason.id: reason for reason in rubric_set.reasons}
     marks: list[LintMark] = []
     for rubric in rubric_set.rubrics:
-        marks.extend((*mark_words(rubric), *mark_answers(rubric, reasons)))
+        marks.extend(
+            (*find_lint_in_rubric_sentence(rubric), *find_lint_in_rubric_answers(rubric, reasons))
+        )
 
     embedder = make_embedder(run.store if run is not None and run.store.is_dir() else None)
-    marks += mark_pairs(
+    marks += find_lint_in_rubric_pairs(
         rubric_set.rubrics,
         find_near_pairs(rubric_set.rubrics, embedder),
     )
@@ -942,12 +966,12 @@ async def _lint_by_model(
     # only marks on words can be mended by other words; the model is told what they are
     marked = []
     for rubric in rubric_set.rubrics:
-        if mark_words(rubric):
+        if find_lint_in_rubric_sentence(rubric):
             marked.append(rubric)
 
     why = {}
     for rubric in marked:
-        why[rubric.id] = [mark.why for mark in mark_words(rubric)]
+        why[rubric.id] = [mark.why for mark in find_lint_in_rubric_sentence(rubric)]
 
     async with await build_run_roles(model, rubric_set.domain, opened.store) as staff:
         opened.announce(staff)

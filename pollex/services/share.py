@@ -19,34 +19,34 @@ from pollex.agents.embedded.events.learning import tabulate_topics_of_conversati
 from pollex.agents.embedded.events.reading import read_events_of_conversation, read_moves_with_acts
 from pollex.agents.embedded.events.topics import learn_topics_of_log, name_topics_for_readers
 from pollex.agents.embedded.signals import measure_wording_signals
-from pollex.conversations.conversation import PROMPT_VERSION_UNKNOWN, Conversation, Label
+from pollex.conversations.conversation import NAME_OF_UNKNOWN_PROMPT_VERSION, Conversation, Label
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import (
-    RANDOM_DRAW,
-    VOLUNTARY_DRAW,
+    RANDOM_DRAW_METHOD,
+    VOLUNTARY_DRAW_METHOD,
     ConversationLabel,
     list_conversation_labels,
     read_label_file,
 )
 from pollex.formats.paths import get_path_value
-from pollex.formats.write import require_writable
+from pollex.formats.write import require_writable_output_path
 from pollex.graphs.context import Progress
-from pollex.measures.arrays import Bools, Floats, Ints, number_names
+from pollex.measures.arrays import Bools, Floats, Ints, assign_numbers_to_names
 from pollex.measures.intervals import Figure
 from pollex.measures.share import (
-    MIN_LABELS,
+    MIN_LABELS_FOR_SHARE_ESTIMATE,
     LabeledSample,
     Share,
     ShareBounds,
     VoteDependence,
-    bound_share,
-    estimate_adjusted_share,
-    estimate_mean_probability,
-    estimate_share_at_random,
+    bound_share_for_voting_odds,
+    check_vote_dependence_on_satisfaction,
+    estimate_share_from_probabilities,
+    estimate_share_from_random_labels,
+    estimate_share_from_voluntary_votes,
     estimate_wilson_share,
-    measure_vote_dependence,
 )
 from pollex.outputs import write_text
 from pollex.reports.share import render_share_page
@@ -128,7 +128,7 @@ PERIOD_FORMATS = {
     "week": "%G-W%V",
     "month": "%Y-%m",
 }
-NO_VALUE_NAME = PROMPT_VERSION_UNKNOWN
+NO_VALUE_NAME = NAME_OF_UNKNOWN_PROMPT_VERSION
 PROMPT_GROUPING = "prompt"
 """What stands for the version of the prompt, whatever field has it, where no field has this name."""
 MAX_SEEN_SHARE = 0.05
@@ -187,7 +187,7 @@ def collect_labels(
     """
     # beside a file, labels of the logs that don't say how they were drawn count as voluntary
     own_labels = list_conversation_labels(
-        conversations, VOLUNTARY_DRAW if labels else drawn or VOLUNTARY_DRAW
+        conversations, VOLUNTARY_DRAW_METHOD if labels else drawn or VOLUNTARY_DRAW_METHOD
     )
     read_in_labels, bad = ([], ()) if labels is None else read_label_file(labels, reading)
     if labels is not None and not read_in_labels:
@@ -233,7 +233,9 @@ def list_label_warnings(
     notes = []
     # labels by queues were picked for a reason and are no sample
     ways = Counter(label.drawn for label in labels)
-    if others := sum(n for way, n in ways.items() if way not in (RANDOM_DRAW, VOLUNTARY_DRAW)):
+    if others := sum(
+        n for way, n in ways.items() if way not in (RANDOM_DRAW_METHOD, VOLUNTARY_DRAW_METHOD)
+    ):
         left = format_count(
             others,
             "label of a queue is left out",
@@ -242,7 +244,7 @@ def list_label_warnings(
         notes.append(f"{left}: conversations that were picked for a reason are no sample")
 
     # how labels were drawn changes the estimate: an assumption is told
-    if drawn is None and not ways[RANDOM_DRAW]:
+    if drawn is None and not ways[RANDOM_DRAW_METHOD]:
         notes.append(
             "labels are taken as given voluntarily; if all were asked at random, say --drawn random"
         )
@@ -284,7 +286,8 @@ def build_share_sample(
     """
     # labels at random and voluntary ones, each as the pair of whether and which
     (random, good), (voted, liked) = (
-        _make_label_columns(conversations, labels, way) for way in (RANDOM_DRAW, VOLUNTARY_DRAW)
+        _make_label_columns(conversations, labels, way)
+        for way in (RANDOM_DRAW_METHOD, VOLUNTARY_DRAW_METHOD)
     )
     features = measure_wording_signals(conversations)
     rng = np.random.default_rng(0)
@@ -363,7 +366,7 @@ def number_users_of_conversations(conversations: Sequence[Conversation]) -> Ints
             (conversation.group, "") if conversation.group is not None else ("", conversation.id)
         )
 
-    return number_names(units)
+    return assign_numbers_to_names(units)
 
 
 def group_conversations(conversations: Sequence[Conversation], by: str) -> dict[str, Bools]:
@@ -467,7 +470,7 @@ ESTIMATE_NAMES = {
 }
 """What is estimated, the first to read in front."""
 
-DRAWN_IN_WORDS = {RANDOM_DRAW: "at random", VOLUNTARY_DRAW: "given voluntarily"}
+DRAWN_IN_WORDS = {RANDOM_DRAW_METHOD: "at random", VOLUNTARY_DRAW_METHOD: "given voluntarily"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -536,7 +539,7 @@ class ShareEstimates:
             )
 
         if self.missing:
-            yield f"No estimate from fewer than {MIN_LABELS} labels: {self.needs}."
+            yield f"No estimate from fewer than {MIN_LABELS_FOR_SHARE_ESTIMATE} labels: {self.needs}."
 
 
 def format_share_cells(share: Share) -> tuple[str, str, str]:
@@ -666,7 +669,7 @@ def estimate_share_of_logs(
     """
     # fails before the work if the page would replace an input
     if page is not None:
-        require_writable(page, *list_file_names(logs, rubrics, labels))
+        require_writable_output_path(page, *list_file_names(logs, rubrics, labels))
 
     # a conversation that can't be scored is no part of the share
     read_in = logs_from(logs, reading, progress)
@@ -728,7 +731,7 @@ def estimate_share(
     by_scores = None
     doubts = list[str]()
     if rubric_set is not None and probability is not None:
-        by_scores = estimate_mean_probability(probability, rubric_set.calibration_error)
+        by_scores = estimate_share_from_probabilities(probability, rubric_set.calibration_error)
         doubts = [rubric_set.at_chance] if rubric_set.at_chance else []
 
     return ShareResult(
@@ -766,14 +769,17 @@ def score_probabilities(
 def estimate_shares(name: str, sample: ShareSample) -> ShareEstimates:
     """Estimate the share of some conversations in every way that their labels allow."""
     # labels are missing only of a kind that has some; without any, random ones are asked for
-    numbers = {RANDOM_DRAW: int(sample.random.sum()), VOLUNTARY_DRAW: int(sample.voted.sum())}
+    numbers = {
+        RANDOM_DRAW_METHOD: int(sample.random.sum()),
+        VOLUNTARY_DRAW_METHOD: int(sample.voted.sum()),
+    }
     missing = {}
     for way, n in numbers.items():
-        if 0 < n < MIN_LABELS:
-            missing[way] = MIN_LABELS - n
+        if 0 < n < MIN_LABELS_FOR_SHARE_ESTIMATE:
+            missing[way] = MIN_LABELS_FOR_SHARE_ESTIMATE - n
 
     if not any(numbers.values()):
-        missing = {RANDOM_DRAW: MIN_LABELS}
+        missing = {RANDOM_DRAW_METHOD: MIN_LABELS_FOR_SHARE_ESTIMATE}
 
     estimates = ShareEstimates(
         name=name,
@@ -782,24 +788,26 @@ def estimate_shares(name: str, sample: ShareSample) -> ShareEstimates:
         missing=missing,
     )
     # random labels estimate the share without assumptions
-    if numbers[RANDOM_DRAW] >= MIN_LABELS:
+    if numbers[RANDOM_DRAW_METHOD] >= MIN_LABELS_FOR_SHARE_ESTIMATE:
         estimates = replace(
             estimates,
-            at_random=estimate_share_at_random(split_random_labels(sample)),
+            at_random=estimate_share_from_random_labels(split_random_labels(sample)),
         )
 
     # votes alone: who votes, what all would say if votes were fair, and bounds if they are not
-    if numbers[VOLUNTARY_DRAW] < MIN_LABELS:
+    if numbers[VOLUNTARY_DRAW_METHOD] < MIN_LABELS_FOR_SHARE_ESTIMATE:
         return estimates
 
     facts = (sample.voted, sample.liked, sample.of_votes, sample.voting)
-    adjusted = estimate_adjusted_share(*facts)
+    adjusted = estimate_share_from_voluntary_votes(*facts)
     return replace(
         estimates,
         voters=estimate_wilson_share(sample.liked[sample.voted], "of voters"),
         adjusted=adjusted,
-        bounds=tuple(bound_share(*facts)),
-        dependence=measure_vote_dependence(estimates.at_random, adjusted, sample.of_votes)
+        bounds=tuple(bound_share_for_voting_odds(*facts)),
+        dependence=check_vote_dependence_on_satisfaction(
+            estimates.at_random, adjusted, sample.of_votes
+        )
         if estimates.at_random
         else None,
     )

@@ -15,10 +15,10 @@ from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import OPTIONS_BY_SCALE
 from pollex.rubrics.learning.material import GivenAnswers, Starter
 from pollex.rubrics.learning.results import Learned
-from pollex.rubrics.learning.thumbs import list_graded_between
+from pollex.rubrics.learning.thumbs import list_conversations_graded_between_thumbs
 from pollex.rubrics.records import StarterRecord
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
-from pollex.rubrics.starter import STARTER_PREFIX, prefix_ids, standardize_values
+from pollex.rubrics.starter import STARTER_PREFIX, prefix_rubric_ids_of_starter, standardize_values
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.selection.threshold import Window
 from pollex.services.score import read_unedited, score
@@ -101,9 +101,11 @@ def make_starter_record(starter: RubricSet, name: str) -> StarterRecord:
     return StarterRecord(
         source=name,
         rubrics=rubrics,
-        judge=starter.judge.model_copy(update={"learned": prefix_ids(starter.judge.learned)}),
+        judge=starter.judge.model_copy(
+            update={"learned": prefix_rubric_ids_of_starter(starter.judge.learned)}
+        ),
         theta=starter.theta,
-        never=prefix_ids(starter.never),
+        never=prefix_rubric_ids_of_starter(starter.never),
         weights=(1.0, 1.0),
         auc={},
         measured_on="",
@@ -150,7 +152,7 @@ def read_starter_answers(
     )
     # graded conversations of neither class are answered, too: grades learn from them
     learned_from = Logs(
-        conversations=(*logs.learnable, *list_graded_between(logs)),
+        conversations=(*logs.learnable, *list_conversations_graded_between_thumbs(logs)),
         fingerprint=logs.fingerprint,
     )
     # a run of its own: only the one that learns is resumed

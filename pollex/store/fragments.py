@@ -18,19 +18,19 @@ MIN_SINGLE_WORD_RARITY = 5.0
 RARITY_OF_UNKNOWN_WORD = 9.0
 """The frequencies of `wordfreq` count a word's places in 10⁹ words, as powers of ten."""
 
-FORGOTTEN_MARK = "[forgotten]"
+REPLACEMENT_OF_FORGOTTEN_TEXT = "[forgotten]"
 """In place of a text that quotes what was forgotten."""
 
 OWN_TEXT_FILE_SUFFIXES = (".py", ".html", ".toml", ".md", ".txt", ".js")
 """Endings of the files of pollex whose words stand in every output."""
 
-CHARS_PER_PIECE = 1 << 20
+CHARS_EXAMINED_TOGETHER = 1 << 20
 """Characters of a text that are looked at together."""
 
 _WORD_REGEX = re.compile(r"\w+")
 _NON_WORD_CHARACTER_REGEX = re.compile(r"\W")
 
-Fragment = tuple[str, ...]
+FragmentWords = tuple[str, ...]
 
 
 def split_compared_words(text: str) -> list[str]:
@@ -38,7 +38,7 @@ def split_compared_words(text: str) -> list[str]:
     return _WORD_REGEX.findall(text.casefold())
 
 
-def iterate_fragments(text: str) -> Iterator[Fragment]:
+def iterate_fragments(text: str) -> Iterator[FragmentWords]:
     """Yield the runs of words that tell of a text, whatever the words are."""
     words = split_compared_words(text)
     if MIN_WORDS_OF_SHORT_TEXT <= len(words) <= WORDS_PER_FRAGMENT:
@@ -67,7 +67,7 @@ class ConversationFragments:
         for text in texts:
             sure_fragments.update(iterate_fragments(text))
         self._sure = sure_fragments
-        possible: set[Fragment] = set()
+        possible: set[FragmentWords] = set()
         for text in texts:
             for length in range(1, WORDS_PER_FRAGMENT):
                 possible.update(_iterate_word_runs(split_compared_words(text), length))
@@ -116,16 +116,20 @@ class ConversationFragments:
         words = list(_WORD_REGEX.finditer(text))
         folded = [word[0].casefold() for word in words]
         if any(run in self._sure for run in self._runs_in(folded)):
-            return FORGOTTEN_MARK
+            return REPLACEMENT_OF_FORGOTTEN_TEXT
 
         # From the end, so that places before it stay what they are.
         places = list(self._places_of_hints(folded))
         for start, end in reversed(_merge_overlapping_places(places)):
-            text = text[: words[start].start()] + FORGOTTEN_MARK + text[words[end - 1].end() :]
+            text = (
+                text[: words[start].start()]
+                + REPLACEMENT_OF_FORGOTTEN_TEXT
+                + text[words[end - 1].end() :]
+            )
 
         return text
 
-    def _runs_in(self, words: Sequence[str]) -> Iterator[Fragment]:
+    def _runs_in(self, words: Sequence[str]) -> Iterator[FragmentWords]:
         for start, word in enumerate(words):
             if word in self._first:
                 for length in range(1, WORDS_PER_FRAGMENT + 1):
@@ -143,8 +147,8 @@ class ConversationFragments:
 def _split_text_into_pieces(text: str) -> Iterator[str]:
     """Yield a long text in pieces that end between words: a list of all its words would take too much memory."""
     start = 0
-    while len(text) - start > CHARS_PER_PIECE:
-        end = _NON_WORD_CHARACTER_REGEX.search(text, start + CHARS_PER_PIECE)
+    while len(text) - start > CHARS_EXAMINED_TOGETHER:
+        end = _NON_WORD_CHARACTER_REGEX.search(text, start + CHARS_EXAMINED_TOGETHER)
         if end is None:
             break
         yield text[start : end.start()]
@@ -153,11 +157,11 @@ def _split_text_into_pieces(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _iterate_word_runs(words: Sequence[str], length: int) -> Iterator[Fragment]:
+def _iterate_word_runs(words: Sequence[str], length: int) -> Iterator[FragmentWords]:
     return (tuple(words[start : start + length]) for start in range(len(words) - length + 1))
 
 
-def _iterate_runs_up_to_fragment(words: Sequence[str]) -> Iterator[Fragment]:
+def _iterate_runs_up_to_fragment(words: Sequence[str]) -> Iterator[FragmentWords]:
     for length in range(1, WORDS_PER_FRAGMENT + 1):
         yield from _iterate_word_runs(words, length)
 
@@ -174,7 +178,7 @@ def _merge_overlapping_places(places: Iterable[tuple[int, int]]) -> list[tuple[i
     return joined
 
 
-def _is_telling_run(run: Fragment) -> bool:
+def _is_telling_run(run: FragmentWords) -> bool:
     """Tell whether words are so rare that who has them got them from there."""
     return sum(map(_measure_word_rarity, run)) >= (
         MIN_SINGLE_WORD_RARITY if len(run) == 1 else MIN_TELLING_RARITY
@@ -198,9 +202,9 @@ def _is_distinctive_name(words: Sequence[str]) -> bool:
     )
 
 
-def _find_runs_in_own_texts(first: frozenset[str]) -> set[Fragment]:
+def _find_runs_in_own_texts(first: frozenset[str]) -> set[FragmentWords]:
     """Return the runs of words in pollex's own texts that begin with one of some words."""
-    spoken: set[Fragment] = set()
+    spoken: set[FragmentWords] = set()
     for text in _iterate_own_texts():
         words = split_compared_words(text)
         for start, word in enumerate(words):

@@ -10,7 +10,7 @@ from pollex.store.tables import load_json
 THUMB_QUESTION = "thumb"
 """The question that all conversations may be asked about; its values are `up` and `down`."""
 
-LAST_ANSWERS_QUERY = """
+LAST_ANSWER_PER_ANNOTATOR_QUERY = """
     SELECT annotator, text_hash, conversation, run, question, value, source, drawn FROM labels AS l
     WHERE question = ?1 AND (drawn = 'repeat') = ?2 AND rowid = (SELECT max(rowid) FROM labels AS o
         WHERE o.question = l.question AND o.text_hash = l.text_hash AND o.annotator = l.annotator
@@ -46,7 +46,7 @@ class Opinion:
 def read_opinions(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
     """Return what everybody said last, or what they said of texts that they were shown once more."""
     rows = []
-    for row in store.rows(LAST_ANSWERS_QUERY, [question, int(again)]):
+    for row in store.rows(LAST_ANSWER_PER_ANNOTATOR_QUERY, [question, int(again)]):
         rows.append(row | {"value": load_json(row["value"])})
 
     return [Opinion(**row) for row in rows if row["value"] is not None]

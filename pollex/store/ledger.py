@@ -87,7 +87,7 @@ _INSERT_REPLY_SQL = (
     "ON CONFLICT (key, attempt) DO UPDATE SET ended = excluded.ended, outcome = excluded.outcome, "
     "reply = excluded.reply"
 )
-_LEDGER_NUMBERS = count()
+_LEDGER_NUMBER_COUNTER = count()
 _INSERT_REQUEST_SQL = "INSERT OR IGNORE INTO requests VALUES (?, ?)"
 
 
@@ -115,7 +115,7 @@ class StoreCallLedger:
     def __init__(self, store: Store, tracer: Tracer | None = None) -> None:
         self._store = store
         self._tracer = tracer
-        self._number = next(_LEDGER_NUMBERS)
+        self._number = next(_LEDGER_NUMBER_COUNTER)
         self._begun: dict[tuple[str, int], tuple[str, float, Mapping[str, object]]] = {}
 
     def trace(self, tracer: Tracer) -> None:

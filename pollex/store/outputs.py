@@ -27,10 +27,10 @@ LOGGER = logging.getLogger(__name__)
 ESCAPED_PATH_PREFIX = "file://"
 """Begins paths that are no UTF-8, escaped as in an address: the database takes text alone."""
 
-STORED_OUTPUT_FIELDS = ("beside", "digest", "size", "run")
+STORED_OUTPUT_FIELD_NAMES = ("beside", "digest", "size", "run")
 """What the store keeps of a file, beside its path."""
 
-SIGNATURE = "signature"
+OUTPUT_SIGNATURE_FIELD = "signature"
 """Field beside them: the seal of whoever noted the file."""
 
 OUTPUT_FACT_KIND = "output"
@@ -165,8 +165,8 @@ def list_outputs(store: Store) -> list[OutputFile]:
     files: list[OutputFile] = []
     for row in rows:
         values = load_json(row["payload"])
-        fields = {name: values[name] for name in STORED_OUTPUT_FIELDS}
-        signature = str(values.get(SIGNATURE, ""))
+        fields = {name: values[name] for name in STORED_OUTPUT_FIELD_NAMES}
+        signature = str(values.get(OUTPUT_SIGNATURE_FIELD, ""))
         expected = seal.sign(OUTPUT_FACT_KIND, _text_to_sign(row["id"], fields))
         files.append(
             OutputFile(
@@ -243,15 +243,15 @@ def _decode_path(name: str) -> Path:
 
 
 def _make_output_row(output: OutputFile, seal: Seal) -> FactRow:
-    values = {name: getattr(output, name) for name in STORED_OUTPUT_FIELDS}
+    values = {name: getattr(output, name) for name in STORED_OUTPUT_FIELD_NAMES}
     signature = seal.sign(OUTPUT_FACT_KIND, _text_to_sign(output.path, values))
-    about = {"time": format_current_time(), SIGNATURE: signature}
+    about = {"time": format_current_time(), OUTPUT_SIGNATURE_FIELD: signature}
     return FactRow("", OUTPUT_FACT_KIND, output.path, dump_json(values | about))
 
 
 def _text_to_sign(path: str, values: Mapping[str, object]) -> str:
     """Return what the store keeps of a file as one text, the same each time."""
-    return json.dumps([path, *(values[name] for name in STORED_OUTPUT_FIELDS)])
+    return json.dumps([path, *(values[name] for name in STORED_OUTPUT_FIELD_NAMES)])
 
 
 def _replace_output_rows(

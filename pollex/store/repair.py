@@ -33,14 +33,14 @@ from pollex.store.forgetting import require_idle_store
 from pollex.store.ledger import make_reply_change
 from pollex.store.runs import ALL_RUNS_QUERY, Run, make_run_statement
 from pollex.store.soundness import is_row_unchanged, iterate_table_conditions
-from pollex.store.store import Store, get_size, has_remains
+from pollex.store.store import Store, get_size, has_files_of_removed_store
 from pollex.store.tables import AnswerRow, FactRow, LabelRow, ScoreRow, read_checked_line
 from pollex.store.writer import make_row_change
 
 TABLES_WITH_CHANGING_ROWS = {"calls", "progress", "batches"}
 """Tables whose rows change after a run's end: the database knows better than its backup."""
 
-WORDS_BY_TABLE = {
+CONTENT_DESCRIPTION_BY_TABLE = {
     "annotators": "guests' links",
     "sheets": "comments of labels",
     "requests": "prompts",
@@ -50,12 +50,12 @@ WORDS_BY_TABLE = {
 }
 """What a table holds, where its name doesn't say it."""
 
-LEFT = "with values that pollex doesn't write stand in the old file alone"
+ROWS_NOT_TAKEN_OVER_NOTE = "with values that pollex doesn't write stand in the old file alone"
 """Ends what is told of rows that weren't taken over."""
 
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_PLAIN_TABLE = re.compile(r"CREATE TABLE \w+ \([\w\s,()]*\)", re.ASCII)
-ODD_LINE = (KeyError, TypeError, ValueError, AttributeError, sqlite3.Error)
+_SQL_NAME_PATTERN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_PLAIN_CREATE_TABLE_PATTERN = re.compile(r"CREATE TABLE \w+ \([\w\s,()]*\)", re.ASCII)
+ERRORS_OF_MALFORMED_LINE = (KeyError, TypeError, ValueError, AttributeError, sqlite3.Error)
 """What comes of a line that has other fields, or other values, than pollex writes."""
 
 EARLIER_REPLIES_FILE_NAME, EARLIER_LABELS_FILE_NAME, EARLIER_FACTS_FILE_NAME = (
@@ -63,7 +63,7 @@ EARLIER_REPLIES_FILE_NAME, EARLIER_LABELS_FILE_NAME, EARLIER_FACTS_FILE_NAME = (
 ) = ("replies.jsonl", "labels.jsonl", "facts.jsonl")
 """Files of lines beside the database of an earlier pollex."""
 
-MAX_ROW_NUMBER = 1 << 40
+MAX_ROW_NUMBERS_TRIED_BEHIND_DAMAGE = 1 << 40
 """Row numbers that are tried behind a place that can't be read."""
 
 
@@ -78,7 +78,7 @@ def rebuild_store(folder: Path) -> list[str]:
     new = folder / f"{DATABASE_FILE_NAME}.new"
     draft = folder / f".{DATABASE_FILE_NAME}.draft"
 
-    if not has_remains(folder) and not any(
+    if not has_files_of_removed_store(folder) and not any(
         (folder / name).exists() for name in (DATABASE_FILE_NAME, *EARLIER_FILE_NAMES)
     ):
         raise WrongUse(
@@ -156,7 +156,7 @@ def _rebuild_database(draft: Path, folder: Path, *, earlier: bool) -> list[str]:
             lines += _fill_table_from_sources(table, connection, folder)
 
         if odd_lines := _import_files_of_earlier_version(folder, connection):
-            lines.append(f"lines of earlier files: {odd_lines} {LEFT}")
+            lines.append(f"lines of earlier files: {odd_lines} {ROWS_NOT_TAKEN_OVER_NOTE}")
 
     return lines
 
@@ -174,12 +174,14 @@ def _add_strange_tables(connection: sqlite3.Connection, folder: Path) -> list[st
     for path in (folder / DATABASE_FILE_NAME, folder / BACKUP_FILE_NAME):
         # what can't be read, or does something by itself, isn't taken over
         with suppress(sqlite3.Error, UnicodeDecodeError, StoreDamaged):
-            added += _add_tables_of(path, known | {*added}, connection)
+            added += _add_tables_of_database(path, known | {*added}, connection)
 
     return added
 
 
-def _add_tables_of(path: Path, known: Set[str], connection: sqlite3.Connection) -> list[str]:
+def _add_tables_of_database(
+    path: Path, known: Set[str], connection: sqlite3.Connection
+) -> list[str]:
     """Add the tables of a file beside known ones, with their indices; return their names."""
     if not path.exists():
         return []
@@ -195,16 +197,19 @@ def _add_tables_of(path: Path, known: Set[str], connection: sqlite3.Connection) 
     for kind, name, sql in listed:
         if kind == "index" and name in names:
             connection.execute(sql)
-        elif kind == "table" and name not in known and _is_plain(name, sql):
+        elif kind == "table" and name not in known and _is_plain_table_definition(name, sql):
             connection.execute(sql)
             names.append(name)
 
     return names
 
 
-def _is_plain(table: str, sql: str) -> bool:
+def _is_plain_table_definition(table: str, sql: str) -> bool:
     """Return whether a table is made as those of rooms are: with a plain name, plain columns and numbers of rows."""
-    return _PLAIN_TABLE.fullmatch(sql) is not None and _NAME.fullmatch(table) is not None
+    return (
+        _PLAIN_CREATE_TABLE_PATTERN.fullmatch(sql) is not None
+        and _SQL_NAME_PATTERN.fullmatch(table) is not None
+    )
 
 
 def _fill_table_from_sources(
@@ -214,7 +219,7 @@ def _fill_table_from_sources(
 ) -> list[str]:
     """Copy a table from where it is best, and then what is missing from elsewhere; return what is lost or left."""
     places = [folder / DATABASE_FILE_NAME, folder / BACKUP_FILE_NAME]
-    name = WORDS_BY_TABLE.get(table, table.replace("_", " "))
+    name = CONTENT_DESCRIPTION_BY_TABLE.get(table, table.replace("_", " "))
     missed = set[int | None]()
     odd = set[int]()
     for path in places if table in TABLES_WITH_CHANGING_ROWS else reversed(places):
@@ -230,7 +235,7 @@ def _fill_table_from_sources(
 
     lines = []
     if left := len(odd - copied):
-        lines.append(f"{name}: {left} {LEFT}")
+        lines.append(f"{name}: {left} {ROWS_NOT_TAKEN_OVER_NOTE}")
     if gone := len(missed - copied - odd - {None}):
         lines.append(
             f"{name}: {gone} were lost at most, as many as can't be read and have no copy in the backup"
@@ -313,7 +318,7 @@ def _iterate_readable_rows(
     last = 0
     step = 0
     # behind a place that can't be read, numbers are tried in growing steps
-    while step < MAX_ROW_NUMBER:
+    while step < MAX_ROW_NUMBERS_TRIED_BEHIND_DAMAGE:
         try:
             for row in source.execute(sql, [last + step]):
                 yield from range(last + 1, row[0] if step else 0)
@@ -343,14 +348,14 @@ def _import_files_of_earlier_version(folder: Path, connection: sqlite3.Connectio
     for values in _iterate_json_lines(folder / EARLIER_REPLIES_FILE_NAME):
         try:
             make_reply_change(values).apply(connection)
-        except ODD_LINE:
+        except ERRORS_OF_MALFORMED_LINE:
             odd += 1
 
     facts = []
     for values in _iterate_json_lines(folder / EARLIER_FACTS_FILE_NAME):
         try:
             facts.append(FactRow(**values))
-        except ODD_LINE:
+        except ERRORS_OF_MALFORMED_LINE:
             odd += 1
 
     if len(facts) > connection.execute("SELECT count(*) FROM facts").fetchone()[0]:
@@ -363,7 +368,7 @@ def _import_files_of_earlier_version(folder: Path, connection: sqlite3.Connectio
         try:
             if values["id"] not in labels:
                 make_row_change(LabelRow(**values)).apply(connection)
-        except ODD_LINE:
+        except ERRORS_OF_MALFORMED_LINE:
             odd += 1
 
     runs = {run for (run,) in connection.execute("SELECT id FROM runs")}

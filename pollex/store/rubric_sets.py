@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pollex.errors import BadCalibrator, WrongUse
-from pollex.rubrics.rubric_set import RubricSet, require_arrays
+from pollex.rubrics.rubric_set import RubricSet, require_arrays_matching_facts
 from pollex.store.resume import list_stored_runs, read_facts_by_id
 from pollex.store.rows import make_fact_row
 from pollex.store.store import Store
@@ -56,7 +56,7 @@ def restore_stored_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:
     encoded = read_facts_by_id(store, rows[0]["run"], ARRAYS_FACT_KIND, digest)[digest]
     try:
         arrays = base64.b64decode(encoded, validate=True)
-        require_arrays(arrays, rubric_set.calibrator.facts, str(store.folder))
+        require_arrays_matching_facts(arrays, rubric_set.calibrator.facts, str(store.folder))
     except (BadCalibrator, binascii.Error, TypeError, ValueError) as error:
         raise make_damage_error(
             str(store.folder),

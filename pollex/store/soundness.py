@@ -32,11 +32,11 @@ SQLITE_TYPES_BY_COLUMN_TYPE = {
 """What SQLite may have in a column of each type, though it takes anything."""
 TIME_COLUMNS = ("started", "finished", "time", "beat", "sent", "ended", "due")
 """Columns of moments: ISO 8601, or empty."""
-ISO_TIME_GLOB = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*"
+ISO_TIME_GLOB_PATTERN = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*"
 JSON_OBJECT_COLUMNS = ("arguments", "fingerprint", "versions")
 JSON_LIST_COLUMNS = ("roles", "inputs", "outputs")
 """Columns with JSON objects and lists."""
-PROGRESS = "progress"
+PROGRESS_TABLE_NAME = "progress"
 """The table whose payload is a JSON object; elsewhere it is any JSON, but where a room says otherwise."""
 
 
@@ -79,7 +79,9 @@ def check_whole_store(store: OpenStore) -> None:
     for table in ("calls", "facts"):
         for row in store.rows(f"SELECT * FROM {table}"):
             if not is_row_unchanged(table, row):
-                raise make_damage_error(where, f"{NAME_OF_CHECKED_TABLE[table]} were changed")
+                raise make_damage_error(
+                    where, f"{DESCRIPTION_BY_CHECKED_TABLE[table]} were changed"
+                )
 
     for folder in (store.folder / TEXTS_FOLDER_NAME, *(store.folder / RUNS_FOLDER_NAME).glob("*")):
         for part in list_parts_of_folder(folder):
@@ -87,7 +89,7 @@ def check_whole_store(store: OpenStore) -> None:
                 raise make_damage_error(str(part.path), why)
 
 
-NAME_OF_CHECKED_TABLE = {"calls": "calls", "facts": "results of runs"}
+DESCRIPTION_BY_CHECKED_TABLE = {"calls": "calls", "facts": "results of runs"}
 
 
 def iterate_column_conditions() -> Iterator[tuple[str, str, str]]:
@@ -103,7 +105,7 @@ def iterate_column_conditions() -> Iterator[tuple[str, str, str]]:
 
 def iterate_table_conditions(database: sqlite3.Connection, table: str) -> Iterator[tuple[str, str]]:
     """Yield the columns of a table, with what holds of each value in them."""
-    objects = {(PROGRESS, "payload")}
+    objects = {(PROGRESS_TABLE_NAME, "payload")}
     for room_table in list_hooks(StoreTable):
         objects.update((room_table.kind.table, column) for column in room_table.objects)
 
@@ -114,7 +116,9 @@ def iterate_table_conditions(database: sqlite3.Connection, table: str) -> Iterat
         )
         yield name, f"typeof({column}) IN ({types})"
         if name in TIME_COLUMNS:
-            is_moment = f"{column} GLOB '{ISO_TIME_GLOB}' AND julianday({column}) IS NOT NULL"
+            is_moment = (
+                f"{column} GLOB '{ISO_TIME_GLOB_PATTERN}' AND julianday({column}) IS NOT NULL"
+            )
             yield name, f"coalesce({column}, '') = '' OR ({is_moment})"
         if table == SpanRow.table and name in REQUIRED_SPAN_COLUMNS:
             yield name, f"{column} IS NOT NULL"

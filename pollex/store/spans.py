@@ -27,7 +27,7 @@ from pollex.store.tables import SpanRow, format_current_time
 
 SpanKind = Literal["graph", "node", "role", "call"]
 
-CANCELLED_ERROR = "cancelled"
+ERROR_TEXT_OF_CANCELLED_SPAN = "cancelled"
 """The end of a span that an interrupt cut short: no error, for a resume does its work."""
 
 MAX_ERROR_CHARS = 2000
@@ -143,7 +143,7 @@ class Tracer:
         counted.active -= 1
         counted.ms += ms
 
-        if error and error != CANCELLED_ERROR:
+        if error and error != ERROR_TEXT_OF_CANCELLED_SPAN:
             counted.errors += 1
             self.errors.append(
                 {
@@ -221,7 +221,7 @@ class Span:
         assert self._outer is not None
         _OPEN_SPAN_ID.reset(self._outer)
         if isinstance(error, asyncio.CancelledError):
-            self._error = CANCELLED_ERROR
+            self._error = ERROR_TEXT_OF_CANCELLED_SPAN
         elif error is not None:
             self._error = f"{type(error).__name__}: {error}"
 

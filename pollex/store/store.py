@@ -77,7 +77,7 @@ ResultType = TypeVar("ResultType")
 DEFAULT_STORE_PATH = Path(DEFAULT_STORE_FOLDER)
 
 
-def has_remains(folder: Path) -> bool:
+def has_files_of_removed_store(folder: Path) -> bool:
     """Tell whether a folder has what only a store leaves that had a database with tables."""
     if any((folder / name).exists() for name in (BACKUP_FILE_NAME, CHECKPOINTS_FILE_NAME)):
         return True
@@ -132,7 +132,7 @@ class Store:
 
         # What is left of a database without one: it was lost. Looked at first, since another process
         # may be making this store just now.
-        has_history = has_remains(folder)
+        has_history = has_files_of_removed_store(folder)
         if has_history and not get_size(folder / DATABASE_FILE_NAME):
             why = "it is empty" if (folder / DATABASE_FILE_NAME).exists() else "it is gone"
             raise make_damage_error(str(folder / DATABASE_FILE_NAME), why)

@@ -15,11 +15,11 @@ from pollex.rubrics.rubric import Reason, Rubric
 from pollex.store.resume import iterate_conversations, read_extractions, read_pool_rubrics
 from pollex.store.rows import read_answer_row
 from pollex.store.runs import FINISHED_STATUSES
-from pollex.store.spans import CANCELLED_ERROR
+from pollex.store.spans import ERROR_TEXT_OF_CANCELLED_SPAN
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow, SpanRow, dump_json, load_json
 
-DECIDING_STEPS = frozenset({"calibrate", "fit_rule"})
+DECIDING_GRAPH_NODES = frozenset({"calibrate", "fit_rule"})
 """Nodes whose output is what they decided, and why."""
 
 
@@ -77,7 +77,7 @@ class RubricProvenance:
     conversations: dict[str, Conversation]
 
 
-STOPPING_ERRORS = ("LimitReached", "Interrupted", "ModelUnavailable", "ModelRefused")
+NAMES_OF_RESUMABLE_ERRORS = ("LimitReached", "Interrupted", "ModelUnavailable", "ModelRefused")
 """Errors that stop a run, which may be gone on with."""
 
 
@@ -92,7 +92,7 @@ def build_span_tree(store: Store, run: str) -> list[SpanBranch]:
     )
     status = store.value("SELECT status FROM runs WHERE id = ?", [run])
     for span in spans:
-        if status in FINISHED_STATUSES and span["error"].startswith(STOPPING_ERRORS):
+        if status in FINISHED_STATUSES and span["error"].startswith(NAMES_OF_RESUMABLE_ERRORS):
             span["error"] = ""
 
     span_ids = {span["id"] for span in spans}
@@ -218,13 +218,13 @@ def _sum_spans_by_name(
         branch = SpanBranch(name, kind, count=len(alike))
         branch.ms = sum(span["ms"] for span in alike)
         branch.longest_ms = max(span["ms"] for span in alike)
-        if name in DECIDING_STEPS:
+        if name in DECIDING_GRAPH_NODES:
             branch.told = ": ".join(load_json(alike[-1]["outputs"]))
         else:
             branch.told = ""
 
         for span in alike:
-            if span["error"] not in ("", CANCELLED_ERROR):
+            if span["error"] not in ("", ERROR_TEXT_OF_CANCELLED_SPAN):
                 branch.errors[span["error"]] = branch.errors.get(span["error"], 0) + 1
         branch.branches = _sum_spans_by_name(
             (child for span in alike for child in inside.get(span["id"], ())),

@@ -22,15 +22,15 @@ from pollex.store.database import (
 from pollex.store.runs import CallLeaseRequest
 from pollex.store.tables import ColumnRow, Row, make_insert_statement
 
-MAX_PART_BYTES = 8 << 20
+MAX_BYTES_OF_COLUMN_PART = 8 << 20
 """Bytes of rows in memory that make a part."""
-MAX_WAIT_SECONDS = 10.0
+MAX_SECONDS_ROWS_STAY_IN_MEMORY = 10.0
 """Seconds after which rows in memory become a part."""
 MAX_QUEUED_BYTES = 32 << 20
 """Bytes that may be queued: who puts more is held back, so memory stays bounded."""
 ROW_OVERHEAD_BYTES = 256
 """Bytes that a row or a change takes beside its texts."""
-GATHERING_SECONDS = 0.2
+SECONDS_FOR_ROWS_TO_GATHER = 0.2
 """Seconds that rows may gather while nobody waits for them."""
 
 
@@ -154,7 +154,7 @@ class Writer:
                 self._changed.wait_for(lambda: self._items or self._waiting or self._closing)
                 self._changed.wait_for(
                     lambda: self._waiting or self._closing or self._queued >= MAX_QUEUED_BYTES // 2,
-                    GATHERING_SECONDS,
+                    SECONDS_FOR_ROWS_TO_GATHER,
                 )
                 # all that is queued becomes one batch
                 items = self._items
@@ -199,8 +199,8 @@ class Writer:
             # columns in large parts, but never too late
             if (
                 settle
-                or self._size >= MAX_PART_BYTES
-                or time.monotonic() - self._since >= MAX_WAIT_SECONDS
+                or self._size >= MAX_BYTES_OF_COLUMN_PART
+                or time.monotonic() - self._since >= MAX_SECONDS_ROWS_STAY_IN_MEMORY
             ):
                 self._write_columns()
         except Exception as failure:

@@ -23,7 +23,7 @@ from pollex.graphs.context import (
     SERVED_RUN_ID,
     Context,
     Resources,
-    hold_resources,
+    hold_resources_of_thread,
 )
 from pollex.graphs.learn.graph import build as build_learn
 from pollex.graphs.learn.refit import build as build_refit
@@ -128,7 +128,7 @@ class StudioRun:
         """Hold the run's resources until its graph has ended; return its last state."""
         self._ended = asyncio.get_running_loop().create_future()
         self.run = live.run
-        with hold_resources(self._thread, live):
+        with hold_resources_of_thread(self._thread, live):
             self._ready.set_result(asyncio.get_running_loop())
             return await self._ended
 

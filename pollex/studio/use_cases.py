@@ -16,7 +16,7 @@ from pollex.graphs.context import Context, NullProgress
 from pollex.graphs.learn.refit import RefitChoice
 from pollex.graphs.learn.state import LearnChoice
 from pollex.graphs.score import ScoreContext
-from pollex.runs.options import SETTINGS_BY_SYSTEM, RunOptions
+from pollex.runs.options import LEARN_SETTINGS_BY_SYSTEM_NAME, RunOptions
 from pollex.services.results import Result
 from pollex.store.folder import DEFAULT_STORE_FOLDER, STORE_ENVIRONMENT_VARIABLE
 from pollex.text import escape_controls
@@ -167,7 +167,7 @@ def get_system_settings(system: str) -> FormValues:
 
     # a system with rubrics written by hand learns nothing
     learned = {}
-    for name, settings in SETTINGS_BY_SYSTEM.items():
+    for name, settings in LEARN_SETTINGS_BY_SYSTEM_NAME.items():
         if "rubrics_from" not in settings:
             learned[name] = dict(settings)
 

@@ -293,7 +293,7 @@ def read_log_table(use_case: object) -> Mapping[Any, Any]:
     """Return the table `[log]` of the domain profile: the one that was given, else that of the rubric set."""
     from pollex.prompts.domain import (  # pydantic is not needed for --help
         DomainProfile,
-        get_log_table,
+        get_log_table_of_domain_profile,
     )
 
     domain = getattr(use_case, "domain", None)
@@ -307,7 +307,7 @@ def read_log_table(use_case: object) -> Mapping[Any, Any]:
 
         return profile.log or {}
 
-    return get_log_table(rubrics)
+    return get_log_table_of_domain_profile(rubrics)
 
 
 @declare_options

@@ -72,7 +72,7 @@ class InspectLogs(
     @property
     def given_options(self) -> dict[str, object]:
         """The options of reading that differ from the usual, as they are typed."""
-        from pollex.formats.mapping import format_pairs  # what reads is not needed for --help
+        from pollex.formats.mapping import format_name_pairs  # what reads is not needed for --help
 
         # left out: options of the model, and the logs, which the command names anyway
         of_model = {option.name for option in fields(ColumnReaderOptions)} | {"sources"}
@@ -84,7 +84,7 @@ class InspectLogs(
 
         # pairs are shown as one types them, not as a table
         return typed | {
-            name: format_pairs(typed[name]) for name in ("columns", "roles") if name in typed
+            name: format_name_pairs(typed[name]) for name in ("columns", "roles") if name in typed
         }
 
     def as_sources(self, context: CallContext) -> Sources | Logs:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pollex.runs.options import SETTINGS_BY_SYSTEM, require_model_of_system
+from pollex.runs.options import LEARN_SETTINGS_BY_SYSTEM_NAME, require_model_of_system
 from pollex.usecases.families import (
     CommentOptions,
     GroupOptions,
@@ -125,7 +125,7 @@ class LearnRubrics(
         "Settings of a system of RUBICON's paper, for what isn't given; `--dry-run` shows them.",
         default=None,
         flag="as",
-        presets=SETTINGS_BY_SYSTEM,
+        presets=LEARN_SETTINGS_BY_SYSTEM_NAME,
         door="terminal",
     )
     # how rubrics are written, and which labels teach
@@ -197,7 +197,7 @@ class LearnRubrics(
         from pollex.rubrics.learning.settings import (
             DEFAULT_HELD_OUT_SHARE,
             LearnSettings,
-            make_budget,
+            make_rubric_budget_per_side,
         )
 
         # options that are settings by the same name
@@ -221,7 +221,7 @@ class LearnRubrics(
         fills = model.settings.prompts == "paper"
         return LearnSettings(
             test_fraction=share,
-            budget=make_budget(self.budget),
+            budget=make_rubric_budget_per_side(self.budget),
             fills=fills,
             **self.given(*names),
         )

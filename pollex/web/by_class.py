@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from pollex.measures.intervals import Figure
-from pollex.rubrics.answers import NEUTRAL_VALUE, NEVER_CAME_UP_OPTION, Question
+from pollex.rubrics.answers import MIDDLE_OPTION_VALUE, NEVER_CAME_UP_OPTION, Question
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import measure_share
+from pollex.rubrics.worth import compute_share_with_interval
 from pollex.store.runs import Run
 from pollex.web.site import NamedSet, Site
 
@@ -50,13 +50,13 @@ class OptionShares:
         """Count the options of a question."""
         high = []
         for place, option in enumerate(question.options):
-            if option.value > NEUTRAL_VALUE:
+            if option.value > MIDDLE_OPTION_VALUE:
                 high.append(place)
 
         above = sum(counts.get(place, 0) for place in high)
         # one place more than there are options: the occasion never came up
         every = tuple(counts.get(place, 0) for place in range(len(question.options) + 1))
-        return cls(every, measure_share(above, sum(every)))
+        return cls(every, compute_share_with_interval(above, sum(every)))
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.distributions import ReliabilityDiagram, draw_reliability
+from pollex.measures.distributions import ReliabilityDiagram, make_reliability_diagrams
 from pollex.measures.intervals import Figure
-from pollex.rubrics.worth import measure_share
+from pollex.rubrics.worth import compute_share_with_interval
 from pollex.store.labels import read_opinions, settle_opinions
 from pollex.store.store import Store
 from pollex.web.lens import RunColumns
@@ -132,7 +132,7 @@ def draw_reliability_of_run(lens: RunColumns) -> ReliabilityDiagram | None:
     p = lens.probability[rows]
     up = lens.label[rows]
     # probabilities of thumb down and up `[row, 2]`; each row is a text of its own
-    diagrams = draw_reliability(
+    diagrams = make_reliability_diagrams(
         np.column_stack([1 - p, p]),
         up,
         np.arange(len(rows)),
@@ -186,7 +186,7 @@ def _make_band(
         low,
         high,
         float(p.mean()),
-        measure_share(int(up.sum()), len(up)),
+        compute_share_with_interval(int(up.sum()), len(up)),
     )
 
 
@@ -203,7 +203,9 @@ def find_sure_predictions(lens: RunColumns) -> list[SurePredictions]:
         wrong = in_bin[lens.label[in_bin] == against]
         order = wrong[np.argsort(sign * lens.probability[wrong], kind="stable")][:MAX_WORST_SHOWN]
         worst = tuple((lens.ids[row], float(lens.probability[row])) for row in order.tolist())
-        bins.append(SurePredictions(words, measure_share(len(wrong), len(in_bin)), worst))
+        bins.append(
+            SurePredictions(words, compute_share_with_interval(len(wrong), len(in_bin)), worst)
+        )
 
     return bins
 
@@ -230,7 +232,7 @@ def measure_subgroups_of_run(
         Subgroup(
             name,
             float(lens.probability[group_rows].mean()),
-            measure_share(int((lens.label[group_rows] == 1).sum()), len(group_rows)),
+            compute_share_with_interval(int((lens.label[group_rows] == 1).sum()), len(group_rows)),
         )
         for name, group_rows in largest
         if len(group_rows) >= 5
@@ -248,7 +250,7 @@ def measure_drift(
         there are guesses.
     """
     # SciPy comes with it, and takes a third of a second
-    from pollex.measures.drift import measure_stability
+    from pollex.measures.drift import measure_stability_of_two_samples
 
     before = _collect_values(lens)
     drifts: list[dict[str, object]] = []
@@ -256,7 +258,7 @@ def measure_drift(
         after = _collect_values(other)
         if len(before) < MIN_LABELS or len(after) < MIN_LABELS:
             continue
-        change = measure_stability(before, after, np.random.default_rng(0), 200)
+        change = measure_stability_of_two_samples(before, after, np.random.default_rng(0), 200)
         # thumbs of the other run, whether it was learned from them or not
         is_told = (other.label >= 0) & ~np.isnan(other.probability)
         row: dict[str, object] = {
@@ -265,7 +267,9 @@ def measure_drift(
             "mean": float(after.mean()),
         }
         row |= {
-            "seen": measure_share(int((other.label[is_told] == 1).sum()), int(is_told.sum())),
+            "seen": compute_share_with_interval(
+                int((other.label[is_told] == 1).sum()), int(is_told.sum())
+            ),
             "marked": change.marked,
         }
         row |= {"index": Figure(change.value, change.low, change.high, change.after)}
@@ -277,7 +281,7 @@ def measure_drift(
 def measure_share_outside(before: Floats, after: Floats) -> Figure:
     """Compute the share of values beyond all of `before`, with Wilson's interval; NaN is no value."""
     known_before, known_after = (values[~np.isnan(values)] for values in (before, after))
-    return measure_share(
+    return compute_share_with_interval(
         int(((known_after < known_before.min()) | (known_after > known_before.max())).sum()),
         len(known_after),
     )

@@ -16,12 +16,12 @@ from starlette.types import Scope
 
 from pollex.errors import PollexError, StoreBusy
 from pollex.reports.numbers import MINUS_SIGN, NO_BREAK_SPACE, is_known, make_percent_unbreakable
-from pollex.reports.page import make_environment as of_reports
-from pollex.reports.page import read_style
+from pollex.reports.page import make_template_environment as of_reports
+from pollex.reports.page import read_style_sheet
 from pollex.reports.transcript import MarkedText
 from pollex.rooms import iterate_part_folders
 from pollex.rubrics.records import RubricEvidence
-from pollex.rubrics.worth import describe_doubt, describe_worth_with_bounds
+from pollex.rubrics.worth import describe_doubt_about_rubric, describe_evidence_with_interval
 from pollex.store.folder import LOG_COPY_PREFIX
 from pollex.store.runs import Run
 from pollex.text import escape_controls
@@ -69,7 +69,7 @@ def make_environment() -> Environment:
 
 def describe_worth(worth: RubricEvidence) -> str:
     """Describe how often a rubric holds, and its thumbs, each share with its interval."""
-    return make_percent_unbreakable(describe_worth_with_bounds(worth))
+    return make_percent_unbreakable(describe_evidence_with_interval(worth))
 
 
 _SCRIPT_PATTERN = re.compile(r"<script\b[^>]*></script>\s*")
@@ -106,7 +106,7 @@ def read_static_files() -> dict[str, bytes]:
         if file.name.rpartition(".")[2] in CONTENT_TYPES_BY_ENDING:
             context[file.name] = file.read_bytes()
 
-    return context | {name: read_style(name).encode() for name in SHARED_STYLE_FILES}
+    return context | {name: read_style_sheet(name).encode() for name in SHARED_STYLE_FILES}
 
 
 @cache
@@ -364,7 +364,7 @@ STORE_OPTION = "--store"
 FROM_OPTION = "--from"
 
 FILTERS = {
-    "doubt": describe_doubt,
+    "doubt": describe_doubt_about_rubric,
     "dollars": format_dollars,
     "duration": format_duration,
     "elapsed": format_elapsed_time,

@@ -32,11 +32,11 @@ def measure_unlikeness(site: Site, run: Run) -> StabilityIndex | None:
 
     def compared() -> StabilityIndex | None:
         # SciPy comes with it, and takes half a second
-        from pollex.measures.drift import is_unlike
+        from pollex.measures.drift import is_drift_significant
 
         netsat = [row["netsat"] for row in site.store.ask(run.id, LAST_NETSAT_QUERY)]
         drift = measure_drift_of_set(np.array(netsat, dtype=np.float64), named.rubric_set)
-        return drift if is_unlike(drift) else None
+        return drift if is_drift_significant(drift) else None
 
     return site.kept(("unlike", run.id, run.finished, named.id), compared)
 
@@ -54,7 +54,7 @@ def estimate_good_share(site: Site, run: Run) -> Figure | None:
         return None
 
     def estimated() -> Figure | None:
-        from pollex.measures.share import estimate_mean_probability  # as above
+        from pollex.measures.share import estimate_share_from_probabilities  # as above
 
         probabilities = []
         for row in site.store.ask(run.id, LAST_PROBABILITIES_QUERY):
@@ -62,7 +62,7 @@ def estimate_good_share(site: Site, run: Run) -> Figure | None:
 
         error = named.rubric_set.calibration_error
         if probabilities:
-            return estimate_mean_probability(
+            return estimate_share_from_probabilities(
                 np.array(probabilities, dtype=np.float64),
                 error,
             )

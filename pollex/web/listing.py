@@ -13,9 +13,12 @@ from urllib.parse import parse_qsl
 import numpy as np
 from pydantic import Field
 
-from pollex.calibration.active_learning import make_text_vectors, rank_unlabeled_texts
+from pollex.calibration.active_learning import (
+    make_vectors_for_choosing_labels,
+    rank_unlabeled_texts_by_information,
+)
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.rubrics.answers import NEUTRAL_VALUE, Answer
+from pollex.rubrics.answers import MIDDLE_OPTION_VALUE, Answer
 from pollex.store.labels import THUMB_QUESTION, read_opinions
 from pollex.store.rows import read_answer_row
 from pollex.store.runs import Run
@@ -396,7 +399,7 @@ def find_holding_ids(store: Store, run: str, form: ListForm) -> frozenset[str]:
         if (
             isinstance(answer, Answer)
             and not answer.never_came_up
-            and answer.value() > NEUTRAL_VALUE
+            and answer.value() > MIDDLE_OPTION_VALUE
         ):
             holding.append(conversation)
 
@@ -565,10 +568,14 @@ def rank_by_information(
     vectors = lens.kept(
         "vectors",
         "",
-        lambda: make_text_vectors(read_expected_answers(store, run, lens)),
+        lambda: make_vectors_for_choosing_labels(read_expected_answers(store, run, lens)),
     )
     return np.asarray(
-        rows[rank_unlabeled_texts(vectors[rows], p * (1 - p), is_labeled, CHOSEN_ONE_BY_ONE)]
+        rows[
+            rank_unlabeled_texts_by_information(
+                vectors[rows], p * (1 - p), is_labeled, CHOSEN_ONE_BY_ONE
+            )
+        ]
     )
 
 

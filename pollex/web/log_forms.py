@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pollex.errors import WrongUse
-from pollex.formats.mapping import CONVERSATION_PARTS, OPTION_BY_PART
+from pollex.formats.mapping import CONVERSATION_PART_NAMES, OPTION_BY_PART
 from pollex.services.log_view import (
     group_speakers_by_role,
     group_values_by_label,
@@ -61,7 +61,7 @@ ROLE_WORDS = {
     "none": "no turn",
 }
 WORDS_BY_COUNT = {"up": "up", "down": "down", "none": "not rated"}
-PART_WORDS = {part: KNOWN_PART_WORDS.get(part, part) for part in ("", *CONVERSATION_PARTS)}
+PART_WORDS = {part: KNOWN_PART_WORDS.get(part, part) for part in ("", *CONVERSATION_PART_NAMES)}
 """Parts that a column may be, in words; one that has none yet by its name."""
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pollex.rubrics.answers import NEUTRAL_VALUE, Answer, Unanswered
+from pollex.rubrics.answers import MIDDLE_OPTION_VALUE, Answer, Unanswered
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.score import NetSat
 from pollex.store.resume import read_answers
@@ -61,6 +61,6 @@ def choose_first_reason(
 
     # a sentence that doesn't hold may speak for the verdict, too
     text = rubrics[strongest.question_id].text
-    if scorer.counted(strongest) > NEUTRAL_VALUE:
+    if scorer.counted(strongest) > MIDDLE_OPTION_VALUE:
         return text
     return f"Not so: {text}"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pollex.measures.classification import MIN_CLEAR_CASES, TOO_FEW_CLEAR_CASES
+from pollex.measures.classification import (
+    MIN_CONVERSATIONS_OUTSIDE_WINDOW_TO_REPORT,
+    TOO_FEW_OUTSIDE_WINDOW_NOTE,
+)
 from pollex.measures.intervals import Figure
 from pollex.prompts.domain import DomainProfile
 from pollex.reports.charts import draw_axis, draw_figure, make_shared_axis
@@ -113,8 +116,12 @@ def show_evaluation(result: JsonDict) -> TemplateValues:
     # few clear cases say nothing of how often clear cases are right
     when_clear = figures.get("confident_accuracy")
     clear_cases = round((result.get("yield_rate") or 0.0) * result["n"])
-    if when_clear and when_clear.value is not None and 0 < clear_cases < MIN_CLEAR_CASES:
-        figures["confident_accuracy"] = Figure(None, undefined=TOO_FEW_CLEAR_CASES)
+    if (
+        when_clear
+        and when_clear.value is not None
+        and 0 < clear_cases < MIN_CONVERSATIONS_OUTSIDE_WINDOW_TO_REPORT
+    ):
+        figures["confident_accuracy"] = Figure(None, undefined=TOO_FEW_OUTSIDE_WINDOW_NOTE)
     return {
         "figures": figures,
         "measures": WORDS_BY_MEASURE,

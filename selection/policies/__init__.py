@@ -13,9 +13,9 @@ import numpy as np
 
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.selection.pool import MaxRubricsBySide, Pool, Selection, trace_selection
+from pollex.selection.pool import MaxRubricsBySide, Pool, Selection, compute_losses_along_selection
 
-DEFAULT_POLICY = "greedy"
+DEFAULT_SELECTION_POLICY_NAME = "greedy"
 """RUBICON's own: `benchmarks/rubicon_tables.py` has all of them side by side."""
 
 UNUSED_ALPHA_GRID = (0.0,)
@@ -41,29 +41,29 @@ _POLICY_MODULES = {
     for module in pkgutil.iter_modules(__path__)
 }
 
-POLICIES: dict[str, Policy] = {
+SELECTION_POLICY_BY_NAME: dict[str, Policy] = {
     name: cast(Policy, module.choose) for name, module in _POLICY_MODULES.items()
 }
 
-ALPHAS: dict[str, tuple[float, ...]] = {
+CROSS_VALIDATED_ALPHAS_BY_POLICY: dict[str, tuple[float, ...]] = {
     name: getattr(module, "ALPHAS", UNUSED_ALPHA_GRID) for name, module in _POLICY_MODULES.items()
 }
 """What cross-validation tries, by policy."""
 
 
-def get_policy(name: str) -> Policy:
+def get_selection_policy(name: str) -> Policy:
     """Return the policy of that name.
 
     Raises:
         WrongUse: There is none.
     """
-    if name not in POLICIES:
+    if name not in SELECTION_POLICY_BY_NAME:
         raise WrongUse(
             f"no selection policy is called {name!r}",
-            hint=f"use one of {', '.join(sorted(POLICIES))}",
+            hint=f"use one of {', '.join(sorted(SELECTION_POLICY_BY_NAME))}",
         )
 
-    return POLICIES[name]
+    return SELECTION_POLICY_BY_NAME[name]
 
 
 def select_rubrics(
@@ -74,7 +74,7 @@ def select_rubrics(
     budget: MaxRubricsBySide,
     alpha: float,
     rng: np.random.Generator,
-    policy: str = DEFAULT_POLICY,
+    policy: str = DEFAULT_SELECTION_POLICY_NAME,
 ) -> Selection:
     """Choose rubrics from a pool.
 
@@ -91,6 +91,6 @@ def select_rubrics(
         BadLabels: All labels are alike.
         WrongUse: There is no such policy.
     """
-    choose = get_policy(policy)
+    choose = get_selection_policy(policy)
     pool = Pool.of(values, positive, sat, ids, budget)
-    return trace_selection(pool, alpha, choose(pool, alpha, rng))
+    return compute_losses_along_selection(pool, alpha, choose(pool, alpha, rng))

@@ -6,9 +6,9 @@ Source: Biyani et al. 2024, the comparison of policies.
 import numpy as np
 
 from pollex.measures.arrays import Ints
-from pollex.selection.pool import Pool, rank_by_worth
+from pollex.selection.pool import Pool, choose_rubrics_of_most_worth
 
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
     """Choose the rubrics that separate the class means most; LC is additive."""
-    return rank_by_worth(pool, pool.evals[0].mean(1) - pool.evals[1].mean(1))
+    return choose_rubrics_of_most_worth(pool, pool.evals[0].mean(1) - pool.evals[1].mean(1))

@@ -13,7 +13,7 @@ import numpy as np
 
 from pollex.measures.arrays import Floats, Ints
 from pollex.selection.losses import MAX_EVAL_DIFFERENCE
-from pollex.selection.pool import Pool, add_by_cost
+from pollex.selection.pool import Pool, choose_cheapest_rubrics_step_by_step
 
 ALPHAS = (0.25, 0.5, 0.75)
 """Exponents of the spread. At 1, what a log of 150 says of its covariances is taken for true, and held-out AUC falls
@@ -50,7 +50,7 @@ def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa:
 
         return -worth
 
-    return add_by_cost(pool, costs)
+    return choose_cheapest_rubrics_step_by_step(pool, costs)
 
 
 def compute_within_class_covariances(pool: Pool) -> Floats:

@@ -7,7 +7,7 @@ doi:10.1023/A:1013689704352.
 import numpy as np
 
 from pollex.measures.arrays import Floats, Ints
-from pollex.selection.pool import Pool, rank_by_worth
+from pollex.selection.pool import Pool, choose_rubrics_of_most_worth
 
 CONVERSATIONS_A_PULL = 16
 """Conversations that a pull looks at."""
@@ -21,10 +21,10 @@ EXPLORATION_WEIGHT = 1.0
 
 def choose(pool: Pool, alpha: float, rng: np.random.Generator) -> Ints:  # noqa: ARG001 - the contract of policies
     """Play the bandit, then take the rubrics with the largest mean reward."""
-    return rank_by_worth(pool, play_bandit(pool, rng))
+    return choose_rubrics_of_most_worth(pool, estimate_rubric_rewards_by_bandit(pool, rng))
 
 
-def play_bandit(pool: Pool, rng: np.random.Generator) -> Floats:
+def estimate_rubric_rewards_by_bandit(pool: Pool, rng: np.random.Generator) -> Floats:
     """Return mean reward of each rubric, in evals a conversation `[rubric]`.
 
     Each round pulls, of each kind, as many arms as its budget: those with the highest bound.
@@ -32,7 +32,7 @@ def play_bandit(pool: Pool, rng: np.random.Generator) -> Floats:
     everyone = np.arange(len(pool.kinds))
     # every arm is pulled once
     pulls = np.ones(len(everyone))
-    total = _draw_rewards(pool, everyone, rng)
+    total = _draw_rewards_of_rubrics(pool, everyone, rng)
     for played in range(1, BANDIT_ROUNDS + 1):
         bounds = total / pulls + EXPLORATION_WEIGHT * np.sqrt(2 * np.log(1 + played) / pulls)
         # of each kind, as many as its budget
@@ -40,13 +40,13 @@ def play_bandit(pool: Pool, rng: np.random.Generator) -> Floats:
         arms = np.concatenate(
             [order[pool.kinds[order] == kind][:most] for kind, most in enumerate(pool.budget)]
         )
-        total[arms] += _draw_rewards(pool, arms, rng)
+        total[arms] += _draw_rewards_of_rubrics(pool, arms, rng)
         pulls[arms] += 1
 
     return total / pulls
 
 
-def _draw_rewards(pool: Pool, arms: Ints, rng: np.random.Generator) -> Floats:
+def _draw_rewards_of_rubrics(pool: Pool, arms: Ints, rng: np.random.Generator) -> Floats:
     positive, negative = pool.evals
     size = positive.shape[1] + negative.shape[1]
     # conversations of both classes, numbered through

@@ -30,7 +30,7 @@ from pollex.agents.roles import Judge, make_unanswered_for_all
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
 from pollex.rubrics.answers import Answer, Question, Unanswered
-from pollex.rubrics.rubric import ANSWERED_DISTILLED, Rubric, make_content_id
+from pollex.rubrics.rubric import ANSWERED_BY_DISTILLED_JUDGE, Rubric, make_content_id
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -548,4 +548,4 @@ class JudgeWithoutModel(DividingJudge):
         )
 
     def _is_models(self, rubric: Rubric | None) -> bool:
-        return rubric is not None and rubric.answered_by == ANSWERED_DISTILLED
+        return rubric is not None and rubric.answered_by == ANSWERED_BY_DISTILLED_JUDGE

@@ -56,7 +56,11 @@ from pollex.conversations.splits import number_dependent_blocks
 from pollex.prompts.domain import STOPWORDS
 from pollex.rubrics.answers import LIKERT_OPTIONS
 from pollex.rubrics.learning.material import MadePool
-from pollex.rubrics.learning.words import LogPhrases, contrast_classes, list_phrase_sources
+from pollex.rubrics.learning.words import (
+    LogPhrases,
+    compute_z_of_class_difference,
+    list_phrase_sources,
+)
 from pollex.rubrics.records import LIKELY_LEVEL
 from pollex.rubrics.rubric import Polarity, Rubric, make_content_id
 
@@ -350,14 +354,14 @@ def score_class_contrasts(present: Any, positive: BoolArray) -> Floats:
     """Compute z for each column; 0 if the contrast of every second conversation of a class fails on the others."""
     rank = np.where(positive, positive.cumsum(), (~positive).cumsum())  # within its class
     # every second conversation of either class, and the others
-    first = contrast_classes(present[rank % 2 == 1], positive[rank % 2 == 1])
-    second = contrast_classes(present[rank % 2 == 0], positive[rank % 2 == 0])
+    first = compute_z_of_class_difference(present[rank % 2 == 1], positive[rank % 2 == 1])
+    second = compute_z_of_class_difference(present[rank % 2 == 0], positive[rank % 2 == 0])
     # both halves show it in one direction, and one of them clearly
     held = (np.minimum(first, second) >= MIN_Z_OF_WEAKER_HALF) | (
         np.maximum(first, second) <= -MIN_Z_OF_WEAKER_HALF
     )
     picked = np.maximum(abs(first), abs(second)) >= MIN_Z_OF_STRONGER_HALF
-    return np.where(held & picked, contrast_classes(present, positive), 0.0)
+    return np.where(held & picked, compute_z_of_class_difference(present, positive), 0.0)
 
 
 def list_frequent_phrases(

@@ -13,7 +13,7 @@ from pollex.agents.embedded.events.sentences import split_word_set, stem_content
 from pollex.conversations.conversation import Conversation, Label
 from pollex.rubrics.records import CommentFinding
 from pollex.rubrics.rubric import Polarity, Quote
-from pollex.rubrics.worth import measure_share
+from pollex.rubrics.worth import compute_share_with_interval
 
 MAX_PHRASE_WORDS = 3
 """Words of a phrase."""
@@ -83,8 +83,10 @@ def _find_remarks_of_side(
             # the commonest wording, of equals the first in the alphabet
             text=max(sorted(places.values()), key=list(places.values()).count),
             polarity=side,
-            share=measure_share(len(places), len(conversations)),
-            other=measure_share(sum(stems in phrases for phrases in other), len(other)),
+            share=compute_share_with_interval(len(places), len(conversations)),
+            other=compute_share_with_interval(
+                sum(stems in phrases for phrases in other), len(other)
+            ),
             quotes=tuple(quotes),
         )
 

@@ -23,7 +23,7 @@ from pollex.agents.embedded.view import (
     Indices,
 )
 from pollex.rubrics.records import JudgedBy
-from pollex.rubrics.rubric import ANSWERED_DISTILLED, Quote, Rubric, WhatRubricTells
+from pollex.rubrics.rubric import ANSWERED_BY_DISTILLED_JUDGE, Quote, Rubric, WhatRubricTells
 
 
 def find_evidence_signal(rubric: Rubric, embedder: Embedder) -> Signal:
@@ -85,7 +85,7 @@ def describe_basis_of_judgment(rubric: Rubric, *, model: bool = False) -> Judged
         model: Whether a model answers it.
     """
     kind, _, rest = rubric.source.partition(":")
-    if model or rubric.answered_by == ANSWERED_DISTILLED:
+    if model or rubric.answered_by == ANSWERED_BY_DISTILLED_JUDGE:
         return "model" if model else "distilled"
     if kind == "signal" and rest in SIGNALS_BY_NAME:
         return "signal"

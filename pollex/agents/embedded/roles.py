@@ -21,7 +21,7 @@ from pollex.agents.roles import ContrastingPair, Deduplication, Extraction, Summ
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import flag_positive_labels, list_labeled_conversations
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.rubric import Polarity, Reason, Rubric, add_reasons, make_content_id
+from pollex.rubrics.rubric import Polarity, Reason, Rubric, add_reasons_to_rubric, make_content_id
 
 if TYPE_CHECKING:
     from pollex.agents.embedded.clues import SeparatingClue, StudiedLog
@@ -273,7 +273,7 @@ class EmbeddedSummarizer:
             # an event's sentence names its objects already
             [] if source.startswith(EVENT_SOURCE_PREFIXES) else self._topic(reasons),
         )
-        return add_reasons(
+        return add_reasons_to_rubric(
             Rubric(
                 id=make_content_id(polarity, text, source),
                 text=text,
@@ -348,12 +348,12 @@ class EmbeddedDeduplicator:
 
     async def deduplicate(self, rubrics: Sequence[Rubric]) -> Deduplication:
         """Return the kept rubrics in their order, with the reasons of those merged into them."""
-        from pollex.rubrics.merging import merge_rubrics, sort_by_support  # as above
+        from pollex.rubrics.merging import merge_rubrics, sort_rubrics_by_reason_count  # as above
 
         kept_rubrics: dict[str, Rubric] = {}
         merged: dict[str, str] = {}
         for group in self.groups(rubrics):
-            ranked = sort_by_support(group)
+            ranked = sort_rubrics_by_reason_count(group)
             kept_rubrics[ranked[0].id] = merge_rubrics(ranked)
             merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
 

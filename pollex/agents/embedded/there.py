@@ -17,7 +17,7 @@ from pollex.agents.embedded.events.signal import (
 from pollex.agents.embedded.events.topics import LogTopics
 from pollex.agents.embedded.evidence import get_detector_description
 from pollex.conversations.conversation import Conversation
-from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Rubric, make_content_id
+from pollex.rubrics.rubric import MAX_QUOTES_PER_RUBRIC, Polarity, Rubric, make_content_id
 
 MAX_RUBRICS_PER_SIDE = 5
 NO_TOPICS = LogTopics(())
@@ -71,7 +71,7 @@ def _write_rubric_of_event(
     text = write_event_sentence(event, NO_TOPICS, (), details)
     source = f"event:{event.pattern}"
     all_quotes = []
-    for quote in quote_event(event, readings, (), NO_TOPICS)[:MAX_QUOTES]:
+    for quote in quote_event(event, readings, (), NO_TOPICS)[:MAX_QUOTES_PER_RUBRIC]:
         all_quotes.append(quote.quote)
     quotes = tuple(all_quotes)
 

@@ -7,16 +7,16 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from pollex.agents.llm.evidence import JudgeEvidence, collect_evidence
+from pollex.agents.llm.evidence import JudgeEvidence, collect_evidence_shown_to_judge
 from pollex.agents.llm.parsing import parse_last_object
 from pollex.conversations.conversation import Conversation
 from pollex.errors import ModelRefused, WrongUse
 from pollex.gateway.calls import Call, Capabilities, CompletedReply, Outcome, TruncatedReply
 from pollex.prompts.data_boundary import DataItem
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.prompt import Prompt, PromptLayout, build_messages, load_prompt
+from pollex.prompts.prompt import Prompt, PromptLayout, build_chat_messages_of_prompt, load_prompt
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.judge_settings import CALL_FIELDS, JudgeSettings
+from pollex.rubrics.judge_settings import SETTING_NAMES_CHANGING_ANY_ROLE, JudgeSettings
 from pollex.rubrics.rubric import Polarity
 
 LLM_ROLE_VERSION = "1"
@@ -139,7 +139,7 @@ class PromptAsker:
             settings: Fields of `Call`: `item`, and what differs from a deterministic answer.
         """
         schema = prompt.schema if schema is None else schema
-        prompt_messages = build_messages(
+        prompt_messages = build_chat_messages_of_prompt(
             prompt,
             {**self.profile.values(), **values},
             items,
@@ -203,7 +203,7 @@ class PromptAsker:
 
     def evidence(self, conversation: Conversation) -> JudgeEvidence:
         """Return a conversation as a judge sees it: its turns, and the sources that the assistant was shown."""
-        return collect_evidence(conversation, self.settings.sources)
+        return collect_evidence_shown_to_judge(conversation, self.settings.sources)
 
     def fingerprint(self, *prompts: Prompt, **settings: object) -> str:
         """Hash the settings that affect a role's results, except the salt."""
@@ -217,7 +217,7 @@ class PromptAsker:
             "version": LLM_ROLE_VERSION,
             "model": self.name,
             "capabilities": capabilities,
-            **self.settings.facts(CALL_FIELDS),
+            **self.settings.facts(SETTING_NAMES_CHANGING_ANY_ROLE),
             "without": sorted(self.settings.left_out),
             "profile": self.profile.model_dump(),
             "prompts": {prompt.name: prompt.version for prompt in prompts},

@@ -14,11 +14,11 @@ from pollex.agents.llm.parsing import read_numbers
 from pollex.agents.roles import Deduplication
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.merging import merge_rubrics, sort_by_support
-from pollex.rubrics.rubric import ANSWERED_BUILT_IN, Rubric
+from pollex.rubrics.merging import merge_rubrics, sort_rubrics_by_reason_count
+from pollex.rubrics.rubric import ANSWERED_BY_BUILT_IN_JUDGE, Rubric
 
 MAX_RUBRICS_PER_GROUP = 30
-_THRESHOLD_STEP = 0.03
+_SIMILARITY_THRESHOLD_STEP = 0.03
 
 
 class LlmDeduplicator(ModelRole):
@@ -60,7 +60,7 @@ class LlmDeduplicator(ModelRole):
         merged: dict[str, str] = {}
         # of each set the best supported rubric stays, with the reasons of all
         for same in (same for sets, _ in by_group for same in sets):
-            ranked = sort_by_support(same)
+            ranked = sort_rubrics_by_reason_count(same)
             rubrics_by_id[ranked[0].id] = merge_rubrics(ranked)
             merged |= {rubric.id: ranked[0].id for rubric in ranked[1:]}
 
@@ -174,7 +174,7 @@ def link_near_rubrics(
         vectors: [rubric, width], of length 1.
     """
     built_in = np.array(
-        [rubric.answered_by == ANSWERED_BUILT_IN for rubric in rubrics],
+        [rubric.answered_by == ANSWERED_BY_BUILT_IN_JUDGE for rubric in rubrics],
         dtype=bool,
     )
     # a mixed pair has its own threshold, two built-in rubrics are never linked
@@ -208,8 +208,8 @@ def group_near_rubrics(
             # small enough to ask about; else linked more tightly; else cut, as nothing parts it
             if len(group) <= MAX_RUBRICS_PER_GROUP:
                 groups.append(group)
-            elif at_least + _THRESHOLD_STEP < 1:
-                pending.append((group, at_least + _THRESHOLD_STEP))
+            elif at_least + _SIMILARITY_THRESHOLD_STEP < 1:
+                pending.append((group, at_least + _SIMILARITY_THRESHOLD_STEP))
             else:
                 for i in range(0, len(group), MAX_RUBRICS_PER_GROUP):
                     groups.append(group[i : i + MAX_RUBRICS_PER_GROUP])

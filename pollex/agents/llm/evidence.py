@@ -9,11 +9,11 @@ from pollex.prompts.data_boundary import DataItem
 from pollex.prompts.data_boundary import make_turn_items as items_of
 from pollex.text import format_count
 
-BLOCKS_WITHOUT_SOURCES = frozenset({"sources"})
+PROMPT_BLOCKS_OMITTED_WITHOUT_SOURCES = frozenset({"sources"})
 """The block of a prompt that tells of documents."""
 
 
-def make_items_of_conversation(conversation: Conversation) -> list[DataItem]:
+def make_prompt_items_of_turns(conversation: Conversation) -> list[DataItem]:
     """Return a conversation as data: its turns, without id, label or metadata."""
     return items_of((turn.role, turn.shown) for turn in conversation.turns)
 
@@ -31,7 +31,7 @@ class JudgeEvidence:
     without: frozenset[str]
 
 
-def collect_evidence(conversation: Conversation, most: int) -> JudgeEvidence:
+def collect_evidence_shown_to_judge(conversation: Conversation, most: int) -> JudgeEvidence:
     """Return the turns and sources of a conversation as data.
 
     Documents are numbered as replies cite them; what tools returned stays in its turn, with the
@@ -40,9 +40,9 @@ def collect_evidence(conversation: Conversation, most: int) -> JudgeEvidence:
     Args:
         most: Characters of all sources together; what is cut says so.
     """
-    turns = make_items_of_conversation(conversation)
+    turns = make_prompt_items_of_turns(conversation)
     if not conversation.has_sources:
-        return JudgeEvidence(turns, BLOCKS_WITHOUT_SOURCES)
+        return JudgeEvidence(turns, PROMPT_BLOCKS_OMITTED_WITHOUT_SOURCES)
 
     # results of tools are numbered like documents, but stay in their turns
     results = []
@@ -142,7 +142,7 @@ FEEDBACK_ROLE_NAME = "what the user said of it"
 """In place of a role."""
 
 
-def make_items_of_feedback(conversation: Conversation) -> list[DataItem]:
+def make_prompt_items_of_user_feedback(conversation: Conversation) -> list[DataItem]:
     """Return what was written of a conversation as data, after its turns; quotes of it have negative numbers."""
     rows: list[DataItem] = []
     for i, feedback in enumerate(conversation.feedback):

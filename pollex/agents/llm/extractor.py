@@ -18,7 +18,10 @@ from pollex.agents.llm.asker import (
     load_prompts_by_polarity,
     name_prompt_version,
 )
-from pollex.agents.llm.evidence import make_items_of_conversation, make_items_of_feedback
+from pollex.agents.llm.evidence import (
+    make_prompt_items_of_turns,
+    make_prompt_items_of_user_feedback,
+)
 from pollex.agents.llm.parsing import read_objects
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
@@ -27,7 +30,18 @@ from pollex.rubrics.rubric import QUOTE_PARTS, Polarity, Quote, Reason, make_con
 
 MIN_QUOTES, MAX_QUOTES = 2, 4
 """Of an exchange: what called for it, what was done or left out, and what that did to the user."""
-NUMBER_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+WORDS_FOR_NUMBERS_FROM_ONE = (
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+)
 _POLARITY_BY_LABEL: dict[Label, Polarity] = {Label.POSITIVE: "sat", Label.NEGATIVE: "dsat"}
 
 
@@ -65,10 +79,13 @@ class LlmExtractor(ModelRole):
             )
 
         values = {
-            "most": NUMBER_WORDS[self.asker.settings.reasons - 1],
+            "most": WORDS_FOR_NUMBERS_FROM_ONE[self.asker.settings.reasons - 1],
             **PROMPT_WORDS_BY_POLARITY[polarity],
         }
-        items = [*make_items_of_conversation(conversation), *make_items_of_feedback(conversation)]
+        items = [
+            *make_prompt_items_of_turns(conversation),
+            *make_prompt_items_of_user_feedback(conversation),
+        ]
         fields = {"summary": str, "reasons": list}
         value = await self.asker.value(
             self.prompts[polarity],

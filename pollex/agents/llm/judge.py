@@ -44,16 +44,16 @@ from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call, CompletedReply
 from pollex.gateway.logprobs import AnswerTokens
 from pollex.gateway.thoughts import remove_thoughts
-from pollex.prompts.data_boundary import escape_line
+from pollex.prompts.data_boundary import write_value_as_escaped_json_line
 from pollex.prompts.judging import (
-    code_options,
-    explain_options,
-    join_options,
-    list_coded_options,
-    list_glossed_options,
-    list_options,
-    make_batch_schema,
-    number_texts,
+    explain_meaning_of_options,
+    join_options_in_one_line,
+    make_json_schema_of_several_answers,
+    prefix_options_with_letters,
+    write_lettered_options_one_per_line,
+    write_numbered_texts,
+    write_options_one_per_line,
+    write_options_with_meanings,
 )
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import (
@@ -64,7 +64,7 @@ from pollex.rubrics.answers import (
     ScaleName,
     Unanswered,
 )
-from pollex.rubrics.judge_settings import JUDGMENT_FIELDS
+from pollex.rubrics.judge_settings import SETTING_NAMES_CHANGING_JUDGE_ANSWERS
 from pollex.rubrics.rubric import Rubric
 
 _WORD_REGEX = re.compile(r"[^\W\d_]{2,}")
@@ -306,7 +306,7 @@ class Elicitation(ABC):
         conversation: Conversation,
         questions: Sequence[Question],
         replicate: int,
-    ) -> AnswerList:
+    ) -> AnswersOrUnanswered:
         """Answer each question, in the questions' order."""
         groups = self._groups(questions)
         by_group = await asyncio.gather(
@@ -333,7 +333,7 @@ class Elicitation(ABC):
         conversation: Conversation,
         questions: Sequence[Question],
         replicate: int,
-    ) -> AnswerList: ...
+    ) -> AnswersOrUnanswered: ...
 
 
 class IndependentElicitation(Elicitation):
@@ -352,7 +352,7 @@ class IndependentElicitation(Elicitation):
         conversation: Conversation,
         questions: Sequence[Question],
         replicate: int,
-    ) -> AnswerList:
+    ) -> AnswersOrUnanswered:
         probe = None
         if self.asker.settings.canary:
             probe = choose_canary(conversation, questions, self.asker.salt)
@@ -430,9 +430,9 @@ class IndependentElicitation(Elicitation):
             self.prompt,
             evidence.items,
             {
-                "item": escape_line(question.text),
-                "options": list_coded_options(options),
-                **explain_options(options if question.rubric else ()),
+                "item": write_value_as_escaped_json_line(question.text),
+                "options": write_lettered_options_one_per_line(options),
+                **explain_meaning_of_options(options if question.rubric else ()),
                 **({"middle": NEVER_CAME_UP_OPTION} if question.may_never else {}),
             },
             without=without,
@@ -485,7 +485,7 @@ def _match_letter_or_option(text: str, options: Sequence[str]) -> int | None:
     answer = _ANSWER_LEAD_REGEX.sub("", text.strip(" *_\n"))
     spellings: list[Sequence[str]] = [
         ascii_uppercase[: len(options)],
-        code_options(options),
+        prefix_options_with_letters(options),
         options,
     ]
     named_options = (find_named_option(answer, spelling) for spelling in spellings)
@@ -540,7 +540,7 @@ class BatchedElicitation(Elicitation):
         conversation: Conversation,
         questions: Sequence[Question],
         replicate: int,
-    ) -> AnswerList:
+    ) -> AnswersOrUnanswered:
         """Answer one batch; ask once more for questions that the answer left out."""
         answers, missing = await self._ask(conversation, questions, replicate)
         if not missing:
@@ -563,7 +563,7 @@ class BatchedElicitation(Elicitation):
         conversation: Conversation,
         questions: Sequence[Question],
         replicate: int,
-    ) -> tuple[AnswerList, list[Question]]:
+    ) -> tuple[AnswersOrUnanswered, list[Question]]:
         probe = None
         if self.asker.settings.canary:
             probe = choose_canary(conversation, questions, self.asker.salt)
@@ -645,11 +645,11 @@ class BatchedElicitation(Elicitation):
             self.prompt,
             evidence.items,
             {
-                "items": number_texts(texts),
+                "items": write_numbered_texts(texts),
                 "options": self._listed(questions[0], labels),
-                **explain_options(spelled if questions[0].rubric else ()),
+                **explain_meaning_of_options(spelled if questions[0].rubric else ()),
             },
-            schema=make_batch_schema(self.prompt.schema, len(texts), labels),
+            schema=make_json_schema_of_several_answers(self.prompt.schema, len(texts), labels),
             without=evidence.without,
             item=conversation.id,
             top_logprobs=self.asker.capabilities.logprobs or None,
@@ -663,15 +663,15 @@ class BatchedElicitation(Elicitation):
         ] * questions[0].may_never
         # a letter before each option lets the first token tell them apart
         if self.asker.capabilities.logprobs:
-            return [code_options(texts), texts]
+            return [prefix_options_with_letters(texts), texts]
         return [texts]
 
     def _listed(self, question: Question, labels: Sequence[str]) -> str:
         if self.prompt.name == "judge_batch_paper":
-            return join_options(labels)
+            return join_options_in_one_line(labels)
         if question.may_never:
-            return list_glossed_options(labels)
-        return list_options(labels)
+            return write_options_with_meanings(labels)
+        return write_options_one_per_line(labels)
 
     def _caught(self, sheet: AnswerSheet, probe: CanaryStatement) -> str:
         """Return the wrong answer to the canary; empty if it was right."""
@@ -684,7 +684,7 @@ class BatchedElicitation(Elicitation):
         return f"the canary was answered wrong: {answer_in_words} to {probe.text}"
 
 
-AnswerList = list[Answer | Unanswered]
+AnswersOrUnanswered = list[Answer | Unanswered]
 ELICITATIONS_BY_NAME: dict[str, type[Elicitation]] = {
     "batched": BatchedElicitation,
     "independent": IndependentElicitation,
@@ -731,7 +731,7 @@ class LlmJudge(ModelRole, Judge):
         super().__init__(
             asker,
             [self.elicitation.prompt],
-            **asker.settings.facts(JUDGMENT_FIELDS),
+            **asker.settings.facts(SETTING_NAMES_CHANGING_JUDGE_ANSWERS),
         )
         self.replicates = asker.replicates
 
@@ -749,7 +749,9 @@ class LlmJudge(ModelRole, Judge):
         text_hashes = [conversation.text_hash for conversation in conversations]
         self._remembered = await self._recall(text_hashes)
 
-    async def judge(self, conversation: Conversation, questions: Sequence[Question]) -> AnswerList:
+    async def judge(
+        self, conversation: Conversation, questions: Sequence[Question]
+    ) -> AnswersOrUnanswered:
         """Answer each question, in order; make no call for an unscorable conversation."""
         if why := conversation.not_scorable:
             return make_unanswered_for_all(
@@ -818,7 +820,7 @@ class LlmJudge(ModelRole, Judge):
         conversation: Conversation,
         questions: Sequence[Question],
         replicate: int,
-    ) -> AnswerList:
+    ) -> AnswersOrUnanswered:
         answers = await self.elicitation.answers(
             conversation,
             questions,

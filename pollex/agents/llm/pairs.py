@@ -8,7 +8,7 @@ import numpy as np
 from pollex.agents.roles import ContrastingPair, Extraction
 from pollex.conversations.conversation import Conversation, Label
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.rubric import is_built_in
+from pollex.rubrics.rubric import is_built_in_source
 
 MIN_COSINE_OF_PAIRED_CONVERSATIONS = 0.35
 """Cosine of the user's words by TF-IDF from which two conversations are much alike: one task, or one fault.
@@ -30,7 +30,7 @@ def match_opposite_pairs(
     summaries = {}
     for id_, extraction in extractions.items():
         if isinstance(extraction, Extraction) and any(
-            not is_built_in(reason.source) for reason in extraction.reasons
+            not is_built_in_source(reason.source) for reason in extraction.reasons
         ):
             summaries[id_] = extraction.summary
 

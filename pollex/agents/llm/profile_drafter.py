@@ -14,12 +14,12 @@ from pollex.prompts.domain import DomainProfile
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Unanswered
 
-MOST_TURNS = 8
+MAX_TURNS_SHOWN_PER_CONVERSATION = 8
 """Turns of a conversation that are shown: its beginning says what it is about."""
-MOST_CHARACTERS = 20_000
+MAX_CHARS_OF_ALL_TURNS_SHOWN = 20_000
 """Characters of all turns together that are shown."""
-LONGEST_FIELD = 2_000
-FIELDS = {
+MAX_CHARS_OF_PROFILE_FIELD = 2_000
+TYPE_BY_PROFILE_FIELD = {
     "assistant": str,
     "task": str,
     "user": str,
@@ -34,13 +34,13 @@ def make_conversation_items(conversations: Sequence[Conversation]) -> list[DataI
     # a system turn stays: nothing says better what the assistant is for
     texts = []
     for conversation in conversations:
-        texts += [turn.shown for turn in conversation.turns[:MOST_TURNS]]
+        texts += [turn.shown for turn in conversation.turns[:MAX_TURNS_SHOWN_PER_CONVERSATION]]
 
-    cuts = iter(cut_texts_to_length(texts, MOST_CHARACTERS))
+    cuts = iter(cut_texts_to_length(texts, MAX_CHARS_OF_ALL_TURNS_SHOWN))
     items: list[DataItem] = []
     for number, conversation in enumerate(conversations, 1):
         turns = []
-        for turn in conversation.turns[:MOST_TURNS]:
+        for turn in conversation.turns[:MAX_TURNS_SHOWN_PER_CONVERSATION]:
             cut = next(cuts)
             turns.append({"role": turn.role, "text": cut["text"] + ("…" if "cut" in cut else "")})
         items.append({"conversation": number, "turns": turns})
@@ -57,7 +57,7 @@ async def draft_profile(
         load_prompt("draft_profile"),
         make_conversation_items(conversations),
         {},
-        FIELDS,
+        TYPE_BY_PROFILE_FIELD,
         item="",
     )
     if isinstance(value, Unanswered):
@@ -69,23 +69,25 @@ async def draft_profile(
 def _make_profile(value: dict[str, Any]) -> DomainProfile | str:
     """Return a model's reply as a profile; in what language rubrics are written, people say."""
     drafted: dict[str, object] = {"language": DomainProfile.neutral().language}
-    for name, kind in FIELDS.items():
-        drafted[name] = _clean_text(value[name]) if kind is str else _clean_lines(value[name])
+    for name, kind in TYPE_BY_PROFILE_FIELD.items():
+        drafted[name] = (
+            _clean_profile_text(value[name]) if kind is str else _clean_profile_lines(value[name])
+        )
 
     # a profile needs no notes, so that a reply may lack them
     notes = value.get("notes")
-    drafted["notes"] = _clean_lines(notes) if isinstance(notes, list) else ()
+    drafted["notes"] = _clean_profile_lines(notes) if isinstance(notes, list) else ()
     try:
         return DomainProfile.model_validate(drafted)
     except ValidationError:
         return "it isn't in the form that was asked for"
 
 
-def _clean_text(text: object) -> str:
-    return collapse_white_space(str(text))[:LONGEST_FIELD]
+def _clean_profile_text(text: object) -> str:
+    return collapse_white_space(str(text))[:MAX_CHARS_OF_PROFILE_FIELD]
 
 
-def _clean_lines(lines: Iterable[object]) -> tuple[str, ...]:
+def _clean_profile_lines(lines: Iterable[object]) -> tuple[str, ...]:
     """Return the lines that say something; what is no text is left out."""
-    texts = (_clean_text(line) for line in lines if isinstance(line, str))
+    texts = (_clean_profile_text(line) for line in lines if isinstance(line, str))
     return tuple(text for text in texts if text)

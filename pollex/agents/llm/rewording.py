@@ -10,7 +10,7 @@ from pollex.agents.roles import Rewording
 from pollex.gateway.calls import Call
 from pollex.prompts.prompt import Prompt, load_prompt
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.lint import mark_words
+from pollex.rubrics.lint import find_lint_in_rubric_sentence
 from pollex.rubrics.rubric import PERSON_SOURCE, Rubric, make_content_id
 
 RUBRICS_PER_CALL = 20
@@ -50,7 +50,7 @@ class LlmRewriter(FurtherRole):
         marks = {}
         for rubric in rubrics:
             if is_model_rubric(rubric):
-                marks[rubric.id] = [mark.why for mark in mark_words(rubric)]
+                marks[rubric.id] = [mark.why for mark in find_lint_in_rubric_sentence(rubric)]
 
         marked = []
         for rubric in rubrics:
@@ -163,4 +163,4 @@ def _is_better_wording(rubric: Rubric, text: object) -> bool:
     """Tell whether words are new and bear no mark."""
     if not isinstance(text, str) or not text.strip() or text.strip() == rubric.text.strip():
         return False
-    return not mark_words(rubric.model_copy(update={"text": text}))
+    return not find_lint_in_rubric_sentence(rubric.model_copy(update={"text": text}))

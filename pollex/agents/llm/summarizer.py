@@ -20,7 +20,14 @@ from pollex.agents.llm.asker import (
 from pollex.agents.llm.parsing import read_numbers, read_objects
 from pollex.agents.roles import ContrastingPair, Revision, Summary
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.rubric import MAX_QUOTES, Polarity, Reason, Rubric, add_reasons, make_content_id
+from pollex.rubrics.rubric import (
+    MAX_QUOTES_PER_RUBRIC,
+    Polarity,
+    Reason,
+    Rubric,
+    add_reasons_to_rubric,
+    make_content_id,
+)
 
 MIN_REASONS_PER_RUBRIC = 2
 """That a new rubric sums up, unless the log gives few."""
@@ -196,7 +203,7 @@ class _SummaryBatch(_WrittenBatch):
             self.refused[why] += 1
         else:
             rubric = self._written(text)
-            self.rubrics[rubric.id] = add_reasons(
+            self.rubrics[rubric.id] = add_reasons_to_rubric(
                 self.rubrics.get(rubric.id, rubric),
                 reasons,
             )
@@ -284,7 +291,7 @@ class _RevisionBatch(_WrittenBatch):
         for rubric in parents if why else [reduce(_join_rubrics, parents, self._written(text))]:
             if rubric.id in self.rubrics or len(self.rubrics) < most:
                 both = _join_rubrics(self.rubrics.get(rubric.id, rubric), rubric)
-                self.rubrics[rubric.id] = both if why else add_reasons(both, reasons)
+                self.rubrics[rubric.id] = both if why else add_reasons_to_rubric(both, reasons)
             else:
                 self.refused["too many"] += 1
 
@@ -293,5 +300,5 @@ def _join_rubrics(first: Rubric, second: Rubric) -> Rubric:
     reasons = dict.fromkeys((*first.reason_ids, *second.reason_ids))
     quotes = dict.fromkeys((*first.quotes, *second.quotes))
     return first.model_copy(
-        update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES]}
+        update={"reason_ids": tuple(reasons), "quotes": tuple(quotes)[:MAX_QUOTES_PER_RUBRIC]}
     )

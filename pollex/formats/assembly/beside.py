@@ -4,17 +4,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from pollex.formats.assembly.log_parts import (
-    COLUMN_SOURCE,
+    SCORE_SOURCE_COLUMN,
     ConversationFacts,
+    LabelTargetKind,
     LogPart,
     Message,
     ModelCall,
-    TargetKind,
     ToolScore,
     WholeTalk,
 )
-from pollex.formats.assembly.thumbs import fold_path, matches_column_name
-from pollex.formats.feedback import is_called_feedback
+from pollex.formats.assembly.thumbs import matches_column_name, normalize_column_path
+from pollex.formats.feedback import is_field_named_like_feedback
 from pollex.formats.labels import is_usual_thumb
 from pollex.formats.log_shapes.payloads import parse_nested_json
 from pollex.text import JsonObject
@@ -25,19 +25,21 @@ _SPOKEN_COLUMN_WORDS = """
 """
 _SPOKEN_COLUMN_NAMES = frozenset(_SPOKEN_COLUMN_WORDS.split())
 """Columns with what was said, and with scores that the readers know."""
-_OPENED_NAME_PATTERN = re.compile(r"(metadata|attributes|properties|extra|tags|custom|labels)$")
+_NAMES_OF_OBJECTS_SEARCHED_FOR_LABELS = re.compile(
+    r"(metadata|attributes|properties|extra|tags|custom|labels)$"
+)
 MAX_NESTING_DEPTH = 5
 MAX_LABEL_CHARS = 40
 """Characters of the longest value that may be a label."""
 
 
-def iterate_label_columns(
+def iterate_label_columns_as_scores(
     fields: JsonObject,
     parts: Sequence[LogPart],
     unnamed: str,
     label_field: str | None,
 ) -> Iterator[ToolScore]:
-    """Yield the columns of a row that may be the label, as scores with the source `COLUMN_SOURCE`.
+    """Yield the columns of a row that may be the label, as scores with the source `SCORE_SOURCE_COLUMN`.
 
     Args:
         unnamed: The id that a conversation without one gets.
@@ -71,7 +73,7 @@ def iterate_label_columns(
         )
 
 
-def find_rated_target(parts: Sequence[LogPart], unnamed: str) -> tuple[TargetKind, str] | None:
+def find_rated_target(parts: Sequence[LogPart], unnamed: str) -> tuple[LabelTargetKind, str] | None:
     """Return the one trace, message or conversation that a row is about; None if there are several."""
     traces = set()
     for part in parts:
@@ -107,7 +109,7 @@ def find_rated_target(parts: Sequence[LogPart], unnamed: str) -> tuple[TargetKin
 
 def _iterate_matching_columns(
     fields: JsonObject,
-    owner: tuple[TargetKind, str],
+    owner: tuple[LabelTargetKind, str],
     tool_scores: Sequence[ToolScore],
     label_field: str | None,
 ) -> Iterator[ToolScore]:
@@ -118,8 +120,8 @@ def _iterate_matching_columns(
             not score.name or matches_column_name(path, score.name) or score.value == value
             for score in tool_scores
         )
-        if is_label_field or (is_called_feedback(path) and not any(repeats)):
-            yield ToolScore(*owner, value, path, COLUMN_SOURCE)
+        if is_label_field or (is_field_named_like_feedback(path) and not any(repeats)):
+            yield ToolScore(*owner, value, path, SCORE_SOURCE_COLUMN)
 
 
 def iterate_feedback_paths(fields: JsonObject) -> Iterator[str]:
@@ -127,7 +129,7 @@ def iterate_feedback_paths(fields: JsonObject) -> Iterator[str]:
     return (
         path
         for path, value in _iterate_short_values(fields)
-        if is_called_feedback(path) or _is_thumb_in_feedback(path, value)
+        if is_field_named_like_feedback(path) or _is_thumb_in_feedback(path, value)
     )
 
 
@@ -135,7 +137,10 @@ def _is_thumb_in_feedback(path: str, value: object) -> bool:
     """Return whether a value is a thumb in words inside an object that is named like feedback."""
     outer, dot, _ = path.rpartition(".")
     return (
-        bool(dot) and isinstance(value, str) and is_called_feedback(outer) and is_usual_thumb(value)
+        bool(dot)
+        and isinstance(value, str)
+        and is_field_named_like_feedback(outer)
+        and is_usual_thumb(value)
     )
 
 
@@ -145,12 +150,12 @@ def _iterate_short_values(
     depth: int = 0,
 ) -> Iterator[tuple[str, object]]:
     for name, value in fields.items():
-        folded = fold_path(str(name))
+        folded = normalize_column_path(str(name))
         if folded in _SPOKEN_COLUMN_NAMES or depth > MAX_NESTING_DEPTH:
             continue
         path = f"{before}{name}"
         # JSON text is opened only under names that hold further fields
-        if isinstance(value, str) and _OPENED_NAME_PATTERN.search(folded):
+        if isinstance(value, str) and _NAMES_OF_OBJECTS_SEARCHED_FOR_LABELS.search(folded):
             inner = parse_nested_json(value)
         else:
             inner = value
@@ -179,5 +184,5 @@ def _iterate_thumb_tags(path: str, tags: Sequence[object]) -> Iterator[tuple[str
         )
         if mark and value:
             yield f"{path}.{name}", value.strip()
-        elif isinstance(tag, str) and is_called_feedback(tag) and is_usual_thumb(tag):
+        elif isinstance(tag, str) and is_field_named_like_feedback(tag) and is_usual_thumb(tag):
             yield path, tag

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from pollex.formats.assembly.log_parts import ModelCall
-from pollex.formats.assembly.sessions import list_core_lines
+from pollex.formats.assembly.sessions import list_user_and_assistant_lines
 
 
 def chain_calls_by_history(calls: Iterable[ModelCall]) -> Mapping[str, str]:
@@ -18,9 +18,9 @@ def chain_calls_by_history(calls: Iterable[ModelCall]) -> Mapping[str, str]:
     # earlier calls first, and of equal times the shorter history
     in_time = sorted(calls, key=lambda call: (call.at or 0, len(call.before or ())))
     for call in in_time:
-        history_lines = list_core_lines(call.before or ())
+        history_lines = list_user_and_assistant_lines(call.before or ())
         prefixes = _hash_prefixes(history_lines)
-        answer_lines = list_core_lines(call.after or ())
+        answer_lines = list_user_and_assistant_lines(call.after or ())
         predecessors = None
         # the same messages once more, after a call that brought no words
         if prefixes:

@@ -10,7 +10,12 @@ from dataclasses import dataclass, field
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import BadRow, ReadingStatistics
 from pollex.errors import BadInput
-from pollex.formats.feedback import iterate_signals, parse_comment, parse_tags, split_signal_field
+from pollex.formats.feedback import (
+    iterate_behavior_signals_of_row,
+    parse_feedback_comment,
+    parse_feedback_tags,
+    split_signal_option_into_field_and_side,
+)
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import BadLabel
@@ -20,11 +25,11 @@ from pollex.formats.log_shapes.turns import UnknownRole, UnreadableTurns
 from pollex.formats.paths import get_path_value
 from pollex.text import format_count
 
-MAX_LABEL_ROWS = 50_000
+MAX_LABEL_ROWS_HELD_IN_MEMORY = 50_000
 """Rows that are held until all files are read, since they may label what is in them."""
-MIN_UNKNOWN_SHARE = 0.5
+MIN_UNKNOWN_ROW_SHARE_OF_UNKNOWN_LOG = 0.5
 """Share of rows without a known shape from which on the log is unknown."""
-MAX_SPELLINGS = 50
+MAX_UNKNOWN_SPELLINGS_KEPT = 50
 
 
 class Intake:
@@ -74,7 +79,9 @@ class Intake:
             self._options.signals,
             place,
         )
-        self.signals_found.update(split_signal_field(signal)[0] for signal in signals)
+        self.signals_found.update(
+            split_signal_option_into_field_and_side(signal)[0] for signal in signals
+        )
         return conversation.model_copy(update={"signals": signals})
 
 
@@ -101,7 +108,7 @@ def _has_next_page(envelope: Mapping[str, object]) -> bool:
     )
 
 
-MAX_PLACES_LISTED = 3
+MAX_PLACES_NAMED_PER_NOTE = 3
 """How many places a note names."""
 
 
@@ -127,8 +134,8 @@ class OddityPlaces:
         place: tuple[str, int],
     ) -> tuple[str, tuple[str, ...]]:
         """Return a comment and tags as text; what has an odd shape is noted, and kept as JSON."""
-        comment_text = parse_comment(comment)
-        chosen = parse_tags(tags)
+        comment_text = parse_feedback_comment(comment)
+        chosen = parse_feedback_tags(tags)
         if comment_text is None:
             self.add(
                 "a comment is neither text nor an object with text, and is kept as JSON",
@@ -150,17 +157,17 @@ class OddityPlaces:
     ) -> dict[str, bool]:
         """Return which signals happened; a value that tells nothing is noted."""
         outcomes = dict(
-            iterate_signals(
+            iterate_behavior_signals_of_row(
                 {
                     name: get_path_value(values, name)
-                    for name, _ in map(split_signal_field, signals)
+                    for name, _ in map(split_signal_option_into_field_and_side, signals)
                 },
                 signals,
             )
         )
         for signal in [signal for signal, yes in outcomes.items() if yes is None]:
             self.add(
-                f"a value of {split_signal_field(signal)[0]!r} is neither yes nor no, and was left out",
+                f"a value of {split_signal_option_into_field_and_side(signal)[0]!r} is neither yes nor no, and was left out",
                 place,
             )
 
@@ -176,8 +183,8 @@ class OddityPlaces:
 
 
 def _format_places(places: list[tuple[str, int]]) -> str:
-    named = ", ".join(f"{source}:{line}" for source, line in places[:MAX_PLACES_LISTED])
-    more = len(places) - MAX_PLACES_LISTED
+    named = ", ".join(f"{source}:{line}" for source, line in places[:MAX_PLACES_NAMED_PER_NOTE])
+    more = len(places) - MAX_PLACES_NAMED_PER_NOTE
     if more > 0:
         return f"{named} and {format_count(more, 'more row')}"
     return named
@@ -219,7 +226,7 @@ class UnknownRows:
         """Look at why a row couldn't be read."""
         self.wrong_file = self.wrong_file or isinstance(error, WrongExportFile)
         for spelling in error.spellings if isinstance(error, UnknownRole) else ():
-            if spelling in self.roles or len(self.roles) < MAX_SPELLINGS:
+            if spelling in self.roles or len(self.roles) < MAX_UNKNOWN_SPELLINGS_KEPT:
                 self.roles[spelling] += 1
 
         self.last_unshaped = isinstance(error, UnknownShape) and not error.options
@@ -241,5 +248,8 @@ class UnknownRows:
         if self.wrong_file or (self.labels and not self.rows):
             return False
         if self.rows or self.roles:
-            return bool(self.roles) or self.rows >= MIN_UNKNOWN_SHARE * self.all_rows
+            return (
+                bool(self.roles)
+                or self.rows >= MIN_UNKNOWN_ROW_SHARE_OF_UNKNOWN_LOG * self.all_rows
+            )
         return not self.read and not self.all_rows

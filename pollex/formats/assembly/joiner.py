@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from pollex.conversations.conversation import Turn
 from pollex.conversations.logs import BadRow, describe_bad_rows
 from pollex.errors import BadInput
-from pollex.formats.assembly.beside import find_rated_target, iterate_label_columns
+from pollex.formats.assembly.beside import find_rated_target, iterate_label_columns_as_scores
 from pollex.formats.assembly.chains import chain_calls_by_history
 from pollex.formats.assembly.intake import Intake
-from pollex.formats.assembly.label_tables import settle_label_rows
+from pollex.formats.assembly.label_tables import match_label_rows_to_export
 from pollex.formats.assembly.log_parts import (
-    COLUMN_SOURCE,
-    HISTORY_SESSION,
-    NO_FACTS,
+    EMPTY_CONVERSATION_FACTS,
+    SCORE_SOURCE_COLUMN,
+    SESSION_ID_FOR_CALLS_JOINED_BY_HISTORY,
     ConversationFacts,
     ConversationLink,
     LeftOutRow,
@@ -25,7 +25,7 @@ from pollex.formats.assembly.log_parts import (
     ModelCall,
     SpanWords,
     ToolScore,
-    Turns,
+    TurnTuple,
     WholeTalk,
     format_iso_time,
     iterate_plausible_times,
@@ -39,17 +39,17 @@ from pollex.formats.assembly.sessions import (
 from pollex.formats.assembly.thumbs import (
     choose_thumbs,
     describe_thumb_scores,
-    fold_path,
     is_from_person,
     keep_latest_scores,
+    normalize_column_path,
 )
 from pollex.formats.assembly.trees import (
     BuiltConversation,
     HasTime,
     build_conversation_from_messages,
-    merge_fields,
+    merge_fields_of_facts,
 )
-from pollex.formats.feedback import split_signal_field
+from pollex.formats.feedback import split_signal_option_into_field_and_side
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import is_usual_thumb
@@ -57,7 +57,7 @@ from pollex.formats.names import is_named_as_part
 from pollex.formats.paths import get_path_value
 from pollex.text import JsonObject, format_count
 
-RowPlace = tuple[str, int]
+SourceAndLineNumber = tuple[str, int]
 
 
 class JoinedConversation(NamedTuple):
@@ -66,7 +66,7 @@ class JoinedConversation(NamedTuple):
     id: str
     built: BuiltConversation
     scores: tuple[ToolScore, ...]
-    place: RowPlace
+    place: SourceAndLineNumber
 
 
 class PartJoiner:
@@ -99,7 +99,7 @@ class PartJoiner:
         self._remarks: list[ToolScore] = []
         self._signals: list[ToolScore] = []
         self._columns: dict[tuple[str, ...], ToolScore] = {}
-        self._places: dict[str, RowPlace] = {}
+        self._places: dict[str, SourceAndLineNumber] = {}
         self._turns: dict[Turn, Turn] = {}
         self._links: dict[str, str] = {}
         self._bad: list[BadRow] = []
@@ -112,14 +112,14 @@ class PartJoiner:
         """
         self._intake.account.formats[name] += 1
         place = (row.source, row.line)
-        log_parts = [_name_after_file(part, row.source) for part in parts]
+        log_parts = [_set_file_name_as_conversation_id(part, row.source) for part in parts]
         for part in log_parts:
             self._keep(part, place)
             self._intake.odd.look_at(list_part_turns(part), place)
 
         self._columns_beside(row, log_parts, place)
         # columns may be the label, too, though the tool itself doesn't know them as scores
-        for score in iterate_label_columns(
+        for score in iterate_label_columns_as_scores(
             row.fields, log_parts, f"{row.source}:{row.line}", self._options.label_field
         ):
             self._columns[score.target, score.id, score.name, str(score.value)] = score
@@ -128,7 +128,7 @@ class PartJoiner:
         self,
         row: LogRow,
         parts: Sequence[LogPart],
-        place: RowPlace,
+        place: SourceAndLineNumber,
     ) -> None:
         comment = self._options.comment_field
         owner = find_rated_target(parts, f"{row.source}:{row.line}")
@@ -137,13 +137,13 @@ class PartJoiner:
             if owner is not None:
                 self._keep(ToolScore(*owner, None, comment=value), place)
 
-        for name, _ in map(split_signal_field, self._options.signals):
+        for name, _ in map(split_signal_option_into_field_and_side, self._options.signals):
             if owner is not None and isinstance(
                 value := get_path_value(row.fields, name), str | int | float
             ):
-                self._signals.append(ToolScore(*owner, value, name, COLUMN_SOURCE))
+                self._signals.append(ToolScore(*owner, value, name, SCORE_SOURCE_COLUMN))
 
-    def _keep(self, part: LogPart, place: RowPlace) -> None:
+    def _keep(self, part: LogPart, place: SourceAndLineNumber) -> None:
         match part:
             case Message():
                 self._places.setdefault(part.conversation, place)
@@ -156,7 +156,7 @@ class PartJoiner:
             case ModelCall():
                 self._places.setdefault(part.trace, place)
                 # attributes beside a call may be large, and aren't held
-                self._call(part._replace(beside=NO_FACTS))
+                self._call(part._replace(beside=EMPTY_CONVERSATION_FACTS))
             case SpanWords():
                 self._places.setdefault(part.trace, place)
                 self._words.setdefault(part.span, []).append(part)
@@ -186,12 +186,12 @@ class PartJoiner:
             case LeftOutRow():
                 self._intake.odd.add(part.why, place)
 
-    def _score(self, score: ToolScore, place: RowPlace) -> None:
+    def _score(self, score: ToolScore, place: SourceAndLineNumber) -> None:
         """Keep a thumb with what was written with it, or a comment that has the name which the user gave."""
         if (
             (name := self._options.comment_field)
             and score.name
-            and fold_path(score.name) == fold_path(name)
+            and normalize_column_path(score.name) == normalize_column_path(name)
         ):
             self._intake.comments_found = True
             score = score._replace(value=None, comment=score.value)
@@ -199,7 +199,8 @@ class PartJoiner:
             score = score._replace(value=None, comment=score.value)
 
         if any(
-            fold_path(score.name) == fold_path(split_signal_field(signal)[0])
+            normalize_column_path(score.name)
+            == normalize_column_path(split_signal_option_into_field_and_side(signal)[0])
             for signal in self._options.signals
         ):
             self._signals.append(score)
@@ -212,7 +213,7 @@ class PartJoiner:
         elif (comment or tags) and is_from_person(score):
             self._remarks.append(score)
 
-    def _shared(self, turns: Turns) -> Turns:
+    def _shared(self, turns: TurnTuple) -> TurnTuple:
         """Equal turns kept once: traces repeat their history in every span."""
         return tuple(self._turns.setdefault(turn, turn) for turn in turns)
 
@@ -281,7 +282,7 @@ class PartJoiner:
         self._intake.notes += older
 
         for score in (*newest, *self._remarks):
-            score = _redirect_score(score, targets)
+            score = _assign_score_to_enclosing_conversation(score, targets)
             owner = targets.get((score.target, score.id)) or targets.get(
                 ("message", score.message or "")
             )
@@ -294,10 +295,17 @@ class PartJoiner:
 
         # signals are facts of their conversations
         for score in self._signals:
-            score = _redirect_score(score, targets)
+            score = _assign_score_to_enclosing_conversation(score, targets)
             if (owner := targets.get((score.target, score.id))) is not None:
-                names = (split_signal_field(signal)[0] for signal in self._options.signals)
-                signal = next(name for name in names if fold_path(name) == fold_path(score.name))
+                names = (
+                    split_signal_option_into_field_and_side(signal)[0]
+                    for signal in self._options.signals
+                )
+                signal = next(
+                    name
+                    for name in names
+                    if normalize_column_path(name) == normalize_column_path(score.name)
+                )
                 self._facts.setdefault(owner, []).append({signal: score.value})
 
         has_conversations = bool(self.votes)
@@ -309,7 +317,9 @@ class PartJoiner:
 
     def _take_label_tables(self, targets: Mapping[tuple[str, str], str]) -> None:
         """Take rows that nobody knows for thumbs where they name what is in the files."""
-        settled = settle_label_rows(self._intake.label_rows, targets, self._options.label_field)
+        settled = match_label_rows_to_export(
+            self._intake.label_rows, targets, self._options.label_field
+        )
         self._intake.notes += settled.notes
         self._intake.label_rows = settled.rest
         for row, score in settled.labels:
@@ -368,7 +378,7 @@ class PartJoiner:
         # calls that are joined by the history that they repeat
         loose = []
         for call in self._calls.values():
-            if call.session == HISTORY_SESSION:
+            if call.session == SESSION_ID_FOR_CALLS_JOINED_BY_HISTORY:
                 loose.append(call)
 
         first = chain_calls_by_history(loose)
@@ -503,7 +513,7 @@ class PartJoiner:
         complete_messages = []
         for message in messages.values():
             additions = self._beside.get(message.key or "", ())
-            complete_messages.append(_add_additions(message, additions))
+            complete_messages.append(_add_files_and_steps_to_message(message, additions))
 
         built = build_conversation_from_messages(
             complete_messages,
@@ -579,7 +589,7 @@ class PartJoiner:
         else:
             times = {"timestamp": format_iso_time(start)}
 
-        facts = times | merge_fields([built.facts, *self._facts.get(id_, [])])
+        facts = times | merge_fields_of_facts([built.facts, *self._facts.get(id_, [])])
         place = self._places.get(id_) or self._places[next(iter(built.places))]
         if UNREADABLE_ANSWER_NOTE in built.errors:
             self._intake.odd.add(UNREADABLE_ANSWER_NOTE, place)
@@ -595,14 +605,16 @@ class PartJoiner:
 def _is_written_comment(score: ToolScore, label_field: str | None) -> bool:
     """Return whether a score is what a person wrote, by its name and its value, and no thumb."""
     named = is_named_as_part(score.name, "comment") or is_named_as_part(score.name, "remark")
-    if not named or score.name == label_field or score.source == COLUMN_SOURCE:
+    if not named or score.name == label_field or score.source == SCORE_SOURCE_COLUMN:
         return False
     return (
         isinstance(score.value, str) and not is_usual_thumb(score.value) and is_from_person(score)
     )
 
 
-def _redirect_score(score: ToolScore, targets: Mapping[tuple[str, str], str]) -> ToolScore:
+def _assign_score_to_enclosing_conversation(
+    score: ToolScore, targets: Mapping[tuple[str, str], str]
+) -> ToolScore:
     """Return a score as one of the trace or conversation around what it names, where that isn't in the files."""
     if (score.target, score.id) in targets:
         return score
@@ -612,7 +624,7 @@ def _redirect_score(score: ToolScore, targets: Mapping[tuple[str, str], str]) ->
     return score._replace(target=target, id=id_)
 
 
-def _add_additions(message: Message, beside: Sequence[MessageAddition]) -> Message:
+def _add_files_and_steps_to_message(message: Message, beside: Sequence[MessageAddition]) -> Message:
     """Add a message's files and steps; an answer that begins with the words of its steps has them once."""
     if not beside or not message.turns:
         return message
@@ -674,7 +686,7 @@ def _keep_newest_states(talks: Sequence[WholeTalk]) -> list[WholeTalk]:
     return list(talks)
 
 
-def _name_after_file(part: LogPart, source: str) -> LogPart:
+def _set_file_name_as_conversation_id(part: LogPart, source: str) -> LogPart:
     """Return a part of a file that is one conversation, whose rows don't name it, with the file's name as its id."""
     if isinstance(part, Message | ConversationFacts) and part.conversation == "":
         return part._replace(conversation=Path(source).stem)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pollex.conversations.logs import BadRow
-from pollex.formats.assembly.log_parts import TargetKind, ToolScore
+from pollex.formats.assembly.log_parts import LabelTargetKind, ToolScore
 from pollex.formats.assembly.thumbs import (
     NPS_SCORE_NAMES,
     STAR_SCORE_NAMES,
     THUMB_SCORE_NAMES,
-    fold_to_letters,
+    keep_lowercase_letters_of_name,
 )
 from pollex.formats.columns import Column, list_columns
 from pollex.formats.comments import find_comment_beside
@@ -28,13 +28,18 @@ from pollex.text import escape_controls, format_count
 
 MAX_SAMPLE_ROWS = 200
 """Rows by which the columns of a table are told."""
-MIN_ID_OVERLAP = 0.5
+MIN_SHARE_OF_IDS_KNOWN_IN_EXPORT = 0.5
 """Share of the values of a column of ids that the export has, too."""
-TARGET_KINDS: tuple[TargetKind, ...] = ("conversation", "trace", "span", "message")
+LABEL_TARGET_KINDS_WIDEST_FIRST: tuple[LabelTargetKind, ...] = (
+    "conversation",
+    "trace",
+    "span",
+    "message",
+)
 """What an id may name, the widest first."""
 USUAL_THUMB_NAMES = THUMB_SCORE_NAMES | NPS_SCORE_NAMES | STAR_SCORE_NAMES
 
-KnownTargets = Mapping[tuple[str, str], str]
+TargetIdByKindAndSpelling = Mapping[tuple[str, str], str]
 
 
 @dataclass(frozen=True)
@@ -48,14 +53,14 @@ class LabelTable:
     """
 
     key: str
-    target: TargetKind
+    target: LabelTargetKind
     label: str
 
-    def read(self, row: LogRow, targets: KnownTargets) -> ToolScore:
+    def read(self, row: LogRow, targets: TargetIdByKindAndSpelling) -> ToolScore:
         """Return the thumb of a row, with what was written beside it."""
         comment = find_comment_beside(row.fields, self.label)
         # a name that says what its numbers mean stays with the thumb
-        name = self.label if fold_to_letters(self.label) in USUAL_THUMB_NAMES else ""
+        name = self.label if keep_lowercase_letters_of_name(self.label) in USUAL_THUMB_NAMES else ""
         return ToolScore(
             self.target,
             _normalize_target_id(find_value_at_path(row.fields, self.key), self.target, targets),
@@ -79,8 +84,10 @@ class SettledRows(NamedTuple):
     notes: list[str]
 
 
-def settle_label_rows(
-    label_rows: Iterable[tuple[LogRow, BadRow]], targets: KnownTargets, label_field: str | None
+def match_label_rows_to_export(
+    label_rows: Iterable[tuple[LogRow, BadRow]],
+    targets: TargetIdByKindAndSpelling,
+    label_field: str | None,
 ) -> SettledRows:
     """Return the thumbs of rows that no reader knows and that name what is in an export, and the other rows."""
     by_source: dict[str, list[tuple[LogRow, BadRow]]] = {}
@@ -109,16 +116,16 @@ def settle_label_rows(
 
 
 def find_label_table(
-    rows: Sequence[LogRow], targets: KnownTargets, label_field: str | None
+    rows: Sequence[LogRow], targets: TargetIdByKindAndSpelling, label_field: str | None
 ) -> LabelTable | None:
     """Return how rows label what an export has; None where no column names it, or none may be a label."""
     columns = list_columns([row.fields for row in rows])
     keys = []
     for column in columns:
-        for kind in TARGET_KINDS:
+        for kind in LABEL_TARGET_KINDS_WIDEST_FIRST:
             share = _measure_known_share(column, kind, targets)
-            if share >= MIN_ID_OVERLAP:
-                keys.append((share, -TARGET_KINDS.index(kind), column.path))
+            if share >= MIN_SHARE_OF_IDS_KNOWN_IN_EXPORT:
+                keys.append((share, -LABEL_TARGET_KINDS_WIDEST_FIRST.index(kind), column.path))
 
     if not keys:
         return None
@@ -130,10 +137,14 @@ def find_label_table(
             free.append(column)
 
     label = _find_label_column(free, label_field)
-    return None if label is None else LabelTable(key, TARGET_KINDS[-place], label)
+    return (
+        None if label is None else LabelTable(key, LABEL_TARGET_KINDS_WIDEST_FIRST[-place], label)
+    )
 
 
-def _measure_known_share(column: Column, kind: TargetKind, targets: KnownTargets) -> float:
+def _measure_known_share(
+    column: Column, kind: LabelTargetKind, targets: TargetIdByKindAndSpelling
+) -> float:
     """Return the share of a column's values that are ids of some kind in an export."""
     ids = {_normalize_target_id(value, kind, targets) for value in column.values} - {""}
     known = sum((kind, id_) in targets for id_ in ids)
@@ -160,7 +171,9 @@ def _find_label_column(columns: Sequence[Column], label_field: str | None) -> st
     return named[0] if len(named) == 1 else None
 
 
-def _normalize_target_id(value: object, kind: TargetKind, targets: KnownTargets) -> str:
+def _normalize_target_id(
+    value: object, kind: LabelTargetKind, targets: TargetIdByKindAndSpelling
+) -> str:
     """Return an id as text, the name of a file as the export has it; empty for what is no id."""
     if isinstance(value, float) and value.is_integer():
         return f"{value:.0f}"

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pollex.conversations.conversation import DEFAULT_RATING_BOUNDS, Feedback, Label
 from pollex.errors import BadInput, spell_options
 from pollex.formats.assembly.joiner import JoinedConversation
-from pollex.formats.assembly.log_parts import ToolScore, Turns
+from pollex.formats.assembly.log_parts import ToolScore, TurnTuple
 from pollex.formats.assembly.thumbs import (
     PlacedThumb,
+    get_label_of_score,
     is_nps_score,
     label_conversation,
-    label_score,
 )
 from pollex.formats.fields import ReadOptions, RowFields, format_unread_labels_note
 from pollex.formats.labels import LabelRules, describe_unlabeled_values
@@ -25,7 +25,7 @@ MIN_TURNS_AFTER_THUMB = 2
 """Turns after a thumbed answer from which on the note counts its conversation."""
 
 
-LabeledTurns = tuple[Turns, RowFields, tuple[Feedback, ...]]
+LabeledTurns = tuple[TurnTuple, RowFields, tuple[Feedback, ...]]
 
 
 class ConversationLabeler:
@@ -103,7 +103,7 @@ class ConversationLabeler:
         """
         thumbs = []
         for score in scores:
-            thumbs.append(PlacedThumb(None, label_score(score, self._verdicts), score))
+            thumbs.append(PlacedThumb(None, get_label_of_score(score, self._verdicts), score))
 
         label = label_conversation(thumbs, self._options.thumbs, self._majority)
         person_names = []
@@ -188,7 +188,7 @@ class ConversationLabeler:
         self._counts["nps"] += is_nps_score(score) and not self._verdicts.numbers
         return PlacedThumb(
             places.get(hung_at),
-            label_score(score, self._verdicts),
+            get_label_of_score(score, self._verdicts),
             score,
         )
 
@@ -233,7 +233,7 @@ class ConversationLabeler:
         self,
         joined: JoinedConversation,
         id_: str,
-        turns: Turns,
+        turns: TurnTuple,
         label: Label,
         thumbs: Sequence[PlacedThumb],
         group: str | None = None,

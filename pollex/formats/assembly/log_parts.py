@@ -14,13 +14,13 @@ from typing import Literal, NamedTuple
 from pollex.conversations.conversation import Turn
 from pollex.text import JsonObject
 
-Turns = tuple[Turn, ...]
-TargetKind = Literal["conversation", "trace", "span", "message"]
-PREFERENCE_SOURCE = "preference"
+TurnTuple = tuple[Turn, ...]
+LabelTargetKind = Literal["conversation", "trace", "span", "message"]
+SCORE_SOURCE_PREFERENCE = "preference"
 """The source of scores that stand for a preference between two answers; no thumbs unless the user says so."""
-COLUMN_SOURCE = "a column"
+SCORE_SOURCE_COLUMN = "a column"
 """The source of scores that are columns or attributes, which the tool itself doesn't know as scores."""
-NO_FACTS: JsonObject = {}
+EMPTY_CONVERSATION_FACTS: JsonObject = {}
 
 
 class Message(NamedTuple):
@@ -48,19 +48,19 @@ class Message(NamedTuple):
 
     conversation: str
     key: str | None
-    turns: Turns
+    turns: TurnTuple
     at: float | None = None
     parent: str | None = None
     tree: bool = False
     error: str = ""
-    facts: JsonObject = NO_FACTS
+    facts: JsonObject = EMPTY_CONVERSATION_FACTS
     rank: float = 0
     state: float = 0
     author: str | None = None
     lacks: str = ""
 
 
-HISTORY_SESSION = "by history"
+SESSION_ID_FOR_CALLS_JOINED_BY_HISTORY = "by history"
 """The session of a call that is found by what was said before it."""
 
 
@@ -91,15 +91,15 @@ class ModelCall(NamedTuple):
     parent: str | None = None
     session: str | None = None
     at: float | None = None
-    before: Turns | None = None
-    after: Turns | None = None
+    before: TurnTuple | None = None
+    after: TurnTuple | None = None
     model: bool = False
     agent: bool = False
     history: bool = False
-    unsure: Mapping[str, Turns] = MappingProxyType({})
+    unsure: Mapping[str, TurnTuple] = MappingProxyType({})
     error: str = ""
-    facts: JsonObject = NO_FACTS
-    beside: JsonObject = NO_FACTS
+    facts: JsonObject = EMPTY_CONVERSATION_FACTS
+    beside: JsonObject = EMPTY_CONVERSATION_FACTS
 
 
 class SpanWords(NamedTuple):
@@ -112,8 +112,8 @@ class SpanWords(NamedTuple):
 
     trace: str
     span: str
-    before: Turns
-    after: Turns
+    before: TurnTuple
+    after: TurnTuple
     at: float | None = None
     whole: bool = False
 
@@ -127,11 +127,11 @@ class WholeTalk(NamedTuple):
     """
 
     id: str | None
-    turns: Turns
+    turns: TurnTuple
     keys: tuple[str | None, ...] = ()
     at: float | None = None
     error: str = ""
-    facts: JsonObject = NO_FACTS
+    facts: JsonObject = EMPTY_CONVERSATION_FACTS
 
 
 class MessageAddition(NamedTuple):
@@ -146,7 +146,7 @@ class MessageAddition(NamedTuple):
 
     message: str
     at: float | None = None
-    steps: Turns = ()
+    steps: TurnTuple = ()
     mark: str = ""
 
 
@@ -154,7 +154,7 @@ class ConversationFacts(NamedTuple):
     """Facts about a conversation besides its messages, and the displayed message of a tree in a state as `Message`."""
 
     conversation: str
-    facts: JsonObject = NO_FACTS
+    facts: JsonObject = EMPTY_CONVERSATION_FACTS
     shown: str | None = None
     state: float = 0
 
@@ -186,7 +186,7 @@ class ToolScore(NamedTuple):
             conversation.
     """
 
-    target: TargetKind
+    target: LabelTargetKind
     id: str
     value: object
     name: str = ""
@@ -199,7 +199,7 @@ class ToolScore(NamedTuple):
     rating: bool = False
     message: str | None = None
     key: str | None = None
-    around: tuple[tuple[TargetKind, str | None], ...] = ()
+    around: tuple[tuple[LabelTargetKind, str | None], ...] = ()
 
 
 class LeftOutRow(NamedTuple):
@@ -221,7 +221,7 @@ LogPart = (
 )
 
 
-MAX_NANOSECONDS = 1e19
+MAX_NANOSECONDS_OF_TIMESTAMP = 1e19
 """Nanoseconds since 1970 in the year 2286; larger numbers are no times."""
 
 
@@ -248,7 +248,7 @@ def parse_timestamp(value: object, day_first: bool | None = None) -> float | Non
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
-        or not abs(value) < MAX_NANOSECONDS
+        or not abs(value) < MAX_NANOSECONDS_OF_TIMESTAMP
     ):
         return None
 
@@ -262,7 +262,9 @@ def parse_timestamp(value: object, day_first: bool | None = None) -> float | Non
 
 def iterate_plausible_times(moments: Iterable[float | None]) -> Iterator[float]:
     """Yield those of some moments that are times, between 1973 and 2286; others are places or durations."""
-    return (at for at in moments if at is not None and 1e8 < at < MAX_NANOSECONDS / 1e9)
+    return (
+        at for at in moments if at is not None and 1e8 < at < MAX_NANOSECONDS_OF_TIMESTAMP / 1e9
+    )
 
 
 def is_time_value(value: object) -> bool:

@@ -14,16 +14,16 @@ from typing import NamedTuple
 
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
-from pollex.formats.assembly.log_parts import ModelCall, SpanWords, Turns
-from pollex.formats.assembly.trees import BuiltConversation, merge_fields
+from pollex.formats.assembly.log_parts import ModelCall, SpanWords, TurnTuple
+from pollex.formats.assembly.trees import BuiltConversation, merge_fields_of_facts
 
-FAILED_ANSWER = Turn(role="assistant", content="[error]")
+TURN_FOR_FAILED_ANSWER = Turn(role="assistant", content="[error]")
 UNREADABLE_ANSWER_NOTE = "what came out can't be read as words, and [error] stands for it"
 """What stands for an answer that never came."""
-CALL_MARK_START = "[tool call: "
+TOOL_CALL_LINE_PREFIX = "[tool call: "
 """How the line of a turn begins that stands for a call of a tool."""
 
-CoreLines = tuple[tuple[str, str], ...]
+RoleAndTextLines = tuple[tuple[str, str], ...]
 
 
 class SessionWithoutWords(BadInput):
@@ -38,8 +38,8 @@ class TraceExchange(NamedTuple):
         spans: Ids of the trace and of its spans, which scores may name.
     """
 
-    before: Turns
-    after: Turns
+    before: TurnTuple
+    after: TurnTuple
     history: bool
     trace: str
     spans: tuple[str, ...]
@@ -86,12 +86,12 @@ def build_conversation_from_calls(
             thread.add(chosen)
         thread.hang(wordless.get(index + 1, ()))
 
-    facts = merge_fields([_get_call_facts(call) for call in calls]) | _describe_origin(
+    facts = merge_fields_of_facts([_get_call_facts(call) for call in calls]) | _describe_origin(
         calls, candidates
     )
     last_errors = [choice[-1].error for choice in candidates]
     errors = tuple(dict.fromkeys(filter(None, last_errors)))
-    if not errors and FAILED_ANSWER in thread.turns:
+    if not errors and TURN_FOR_FAILED_ANSWER in thread.turns:
         errors = (UNREADABLE_ANSWER_NOTE,)
 
     # scores may name any span, also one without a turn of its own
@@ -265,7 +265,7 @@ def _complete_histories(trace: Sequence[ModelCall]) -> list[ModelCall]:
     return full
 
 
-def _restore_words_beside_calls(turns: Turns, recorded_turns: Sequence[Turn]) -> Turns:
+def _restore_words_beside_calls(turns: TurnTuple, recorded_turns: Sequence[Turn]) -> TurnTuple:
     """Put words beside calls of tools back where another record of the same calls has them."""
     remaining = [turn for turn in recorded_turns if _list_call_marks(turn)]
     completed: list[Turn] = []
@@ -307,16 +307,16 @@ def _get_words_beside_calls(turn: Turn) -> str:
 
     lines_of_words = []
     for line in lines:
-        if not line.startswith(CALL_MARK_START):
+        if not line.startswith(TOOL_CALL_LINE_PREFIX):
             lines_of_words.append(line)
 
     return "\n".join(lines_of_words).strip()
 
 
 def _list_call_marks(turn: Turn) -> list[str]:
-    if turn.role != "assistant" or CALL_MARK_START not in turn.content:
+    if turn.role != "assistant" or TOOL_CALL_LINE_PREFIX not in turn.content:
         return []
-    return [line for line in turn.content.splitlines() if line.startswith(CALL_MARK_START)]
+    return [line for line in turn.content.splitlines() if line.startswith(TOOL_CALL_LINE_PREFIX)]
 
 
 MIN_TRACES_WITH_EXAMPLES = 3
@@ -329,7 +329,7 @@ def _remove_repeated_examples(candidates: list[list[TraceExchange]]) -> list[lis
     A history grows from trace to trace; examples don't.
     """
     # how many lines all prompts begin with, up to their last answer
-    heads = [list_core_lines(choice[-1].before) for choice in candidates]
+    heads = [list_user_and_assistant_lines(choice[-1].before) for choice in candidates]
     alike = next(
         (i for i, lines in enumerate(zip(*heads, strict=False)) if len(set(lines)) > 1),
         min(map(len, heads)),
@@ -345,7 +345,7 @@ def _remove_repeated_examples(candidates: list[list[TraceExchange]]) -> list[lis
     )
     answers: set[tuple[str, str]] = set()
     for choice in candidates:
-        answers.update(list_core_lines(choice[-1].after))
+        answers.update(list_user_and_assistant_lines(choice[-1].after))
     # an answer that comes back behind them shows a growing history, and no examples
     if (
         not shown
@@ -395,15 +395,17 @@ def _make_exchange(call: ModelCall, spans: tuple[str, ...]) -> TraceExchange:
     if after[: len(before)] == before and len(after) > len(before):
         after = after[len(before) :]
     elif before and (
-        repeated_lines := _count_repeated_lines(list_core_lines(before), list_core_lines(after))
+        repeated_lines := _count_repeated_lines(
+            list_user_and_assistant_lines(before), list_user_and_assistant_lines(after)
+        )
     ):
         before, after, history = *_split_repeated_turns(before, after, repeated_lines), True
 
     answered = bool(after) or (bool(before) and before[-1].role == "assistant")
-    error = "" if list_core_lines(after) else call.error
+    error = "" if list_user_and_assistant_lines(after) else call.error
     return TraceExchange(
         before,
-        after if answered else (FAILED_ANSWER,),
+        after if answered else (TURN_FOR_FAILED_ANSWER,),
         history,
         call.trace,
         spans,
@@ -412,7 +414,7 @@ def _make_exchange(call: ModelCall, spans: tuple[str, ...]) -> TraceExchange:
     )
 
 
-def _split_sides(before: Turns, after: Turns) -> tuple[Turns, Turns]:
+def _split_sides(before: TurnTuple, after: TurnTuple) -> tuple[TurnTuple, TurnTuple]:
     """Split a whole talk on one side behind its last user turn, so that its last answer came out."""
     whole = before or after
     user_places = []
@@ -429,7 +431,7 @@ def _split_sides(before: Turns, after: Turns) -> tuple[Turns, Turns]:
     return whole[: last + 1], whole[last + 1 :]
 
 
-def _count_repeated_lines(question_lines: CoreLines, answer_lines: CoreLines) -> int:
+def _count_repeated_lines(question_lines: RoleAndTextLines, answer_lines: RoleAndTextLines) -> int:
     # from the end: the last place in the answer where all lines of the question stand
     ends = (
         end
@@ -443,10 +445,10 @@ def _count_repeated_lines(question_lines: CoreLines, answer_lines: CoreLines) ->
 
 
 def _split_repeated_turns(
-    before: Turns,
-    after: Turns,
+    before: TurnTuple,
+    after: TurnTuple,
     repeated_lines: int,
-) -> tuple[Turns, Turns]:
+) -> tuple[TurnTuple, TurnTuple]:
     # the system's turns of what went in stay first
     index = (_find_line_index(after, repeated_lines) or 0) + 1
     system_turns = []
@@ -465,7 +467,7 @@ def _split_repeated_turns(
 
 def _add_tool_calls(root: TraceExchange, calls: Sequence[TraceExchange]) -> TraceExchange:
     """Add tool calls to a root's turn, from a model call with its answer."""
-    if not root.after or not list_core_lines(root.before):
+    if not root.after or not list_user_and_assistant_lines(root.before):
         return root
     if any(map(_list_call_marks, root.after)):
         recorded_turns: list[Turn] = []
@@ -474,16 +476,20 @@ def _add_tool_calls(root: TraceExchange, calls: Sequence[TraceExchange]) -> Trac
         return root._replace(after=_restore_words_beside_calls(root.after, recorded_turns))
 
     fullest = root
-    history_lines = list_core_lines(root.before)
+    history_lines = list_user_and_assistant_lines(root.before)
     grown = root.history and _has_assistant_line(history_lines)
     # from the last call back: one with the same answer has the root's history in full
     for call in reversed(calls):
         before = _select_shared_turns(call.before, history_lines, grown=grown)
-        if before and len(list_core_lines(before)) >= (len(history_lines) if root.history else 0):
-            if list_core_lines(call.after) == list_core_lines(root.after):
+        if before and len(list_user_and_assistant_lines(before)) >= (
+            len(history_lines) if root.history else 0
+        ):
+            if list_user_and_assistant_lines(call.after) == list_user_and_assistant_lines(
+                root.after
+            ):
                 return root._replace(
                     before=before,
-                    after=call.after if list_core_lines(call.after) else root.after,
+                    after=call.after if list_user_and_assistant_lines(call.after) else root.after,
                 )
 
             # the answer was worked on after the model gave it
@@ -493,13 +499,15 @@ def _add_tool_calls(root: TraceExchange, calls: Sequence[TraceExchange]) -> Trac
     return fullest
 
 
-def _select_shared_turns(turns: Turns, history_lines: CoreLines, *, grown: bool) -> Turns:
+def _select_shared_turns(
+    turns: TurnTuple, history_lines: RoleAndTextLines, *, grown: bool
+) -> TurnTuple:
     """Return of what went into a model what a root heard, too: all of it, or from its own turn on.
 
     Args:
         grown: Whether the root heard the history as well.
     """
-    if list_core_lines(turns) == history_lines:
+    if list_user_and_assistant_lines(turns) == history_lines:
         return turns
 
     user_places = []
@@ -511,7 +519,7 @@ def _select_shared_turns(turns: Turns, history_lines: CoreLines, *, grown: bool)
         user_places,
         default=0,
     )
-    last_lines = list_core_lines(turns[last:])
+    last_lines = list_user_and_assistant_lines(turns[last:])
     if grown or not last_lines:
         return ()
 
@@ -520,7 +528,7 @@ def _select_shared_turns(turns: Turns, history_lines: CoreLines, *, grown: bool)
     return turns[last:] if first_text.startswith(question) else ()
 
 
-def list_core_lines(turns: Iterable[Turn]) -> CoreLines:
+def list_user_and_assistant_lines(turns: Iterable[Turn]) -> RoleAndTextLines:
     """Return role and text of user and assistant turns, for comparing two records.
 
     What was said beside calls of tools isn't among it: only some records have that.
@@ -529,11 +537,11 @@ def list_core_lines(turns: Iterable[Turn]) -> CoreLines:
 
 
 def _list_turn_lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
-    """Return the line of `list_core_lines` for each turn; None for a turn without one."""
+    """Return the line of `list_user_and_assistant_lines` for each turn; None for a turn without one."""
     listed = list(turns)
     core_lines: list[tuple[str, str] | None] = []
     for turn, after in zip_longest(listed, listed[1:]):
-        words = turn.role in ("user", "assistant") and turn != FAILED_ANSWER
+        words = turn.role in ("user", "assistant") and turn != TURN_FOR_FAILED_ANSWER
         # what is said before a tool's answer or another call is a step, and no answer
         step = (
             turn.role == "assistant"
@@ -547,7 +555,7 @@ def _list_turn_lines(turns: Iterable[Turn]) -> list[tuple[str, str] | None]:
 
         lines_of_words = []
         for line in lines:
-            if not line.startswith(CALL_MARK_START):
+            if not line.startswith(TOOL_CALL_LINE_PREFIX):
                 lines_of_words.append(line)
 
         text = "\n".join(lines_of_words).strip()
@@ -578,11 +586,11 @@ def _choose_call(
     # answers that come back in later histories were shown to the user
     said_again: set[tuple[str, str]] = set()
     for exchange in chain.from_iterable(later):
-        said_again.update(list_core_lines(exchange.before))
+        said_again.update(list_user_and_assistant_lines(exchange.before))
 
     answered_later = []
     for exchange in choice:
-        if exchange.error or said_again & set(list_core_lines(exchange.after)):
+        if exchange.error or said_again & set(list_user_and_assistant_lines(exchange.after)):
             answered_later.append(exchange)
 
     return answered_later[-1] if answered_later else None
@@ -590,12 +598,12 @@ def _choose_call(
 
 def _repeats_history(later: Sequence[Sequence[TraceExchange]]) -> bool:
     return any(
-        _has_assistant_line(list_core_lines(exchange.before))
+        _has_assistant_line(list_user_and_assistant_lines(exchange.before))
         for exchange in chain.from_iterable(later)
     )
 
 
-def _has_assistant_line(lines: CoreLines) -> bool:
+def _has_assistant_line(lines: RoleAndTextLines) -> bool:
     return any(role == "assistant" for role, _ in lines)
 
 
@@ -609,8 +617,8 @@ class _SessionThread:
 
     def continues(self, exchange: TraceExchange) -> bool:
         """Return whether a trace repeats the conversation so far, and continues it."""
-        thread_lines = list_core_lines(self.turns)
-        return list_core_lines(exchange.before)[: len(thread_lines)] == thread_lines
+        thread_lines = list_user_and_assistant_lines(self.turns)
+        return list_user_and_assistant_lines(exchange.before)[: len(thread_lines)] == thread_lines
 
     def way(self, traces: int) -> str:
         if traces == 1:
@@ -631,13 +639,15 @@ class _SessionThread:
         Raises:
             BadInput: (iv).
         """
-        thread_lines = list_core_lines(self.turns)
-        history_lines = list_core_lines(exchange.before)
+        thread_lines = list_user_and_assistant_lines(self.turns)
+        history_lines = list_user_and_assistant_lines(exchange.before)
         end = len(thread_lines)
         differs = thread_lines[-1:] != history_lines[end - 1 : end]
         if self.turns and _list_call_marks(self.turns[-1]) and differs:
             # its tool answers in this trace
-            thread_lines = list_core_lines([*self.turns, Turn(role="tool", content="")])
+            thread_lines = list_user_and_assistant_lines(
+                [*self.turns, Turn(role="tool", content="")]
+            )
 
         # a turn of its own is one text, or a history without answers
         is_own_turn = not exchange.history or not _has_assistant_line(history_lines)
@@ -697,10 +707,10 @@ class _SessionThread:
         # the thread ends in an error that this history doesn't have
         failed = (
             bool(earlier_turns)
-            and earlier_turns[-1] == FAILED_ANSWER
-            and FAILED_ANSWER not in exchange.before
+            and earlier_turns[-1] == TURN_FOR_FAILED_ANSWER
+            and TURN_FOR_FAILED_ANSWER not in exchange.before
         )
-        if failed and not new and exchange.after and FAILED_ANSWER not in exchange.after:
+        if failed and not new and exchange.after and TURN_FOR_FAILED_ANSWER not in exchange.after:
             earlier_turns = earlier_turns[:-1]  # the same was asked again, and answered
             failed = False
         # the thread's own record has more turns than the history repeats
@@ -723,19 +733,21 @@ class _SessionThread:
         self.turns = []
         self._append(exchange, exchange.before)
 
-    def _append(self, exchange: TraceExchange, before: Turns) -> None:
+    def _append(self, exchange: TraceExchange, before: TurnTuple) -> None:
         self.turns += [*before, *exchange.after]
         self.places.update(dict.fromkeys(exchange.spans, len(self.turns) - 1))
 
 
-def _count_shared_lines(thread_lines: CoreLines, history_lines: CoreLines) -> int:
+def _count_shared_lines(thread_lines: RoleAndTextLines, history_lines: RoleAndTextLines) -> int:
     return next(
         (i for i, (a, b) in enumerate(zip(thread_lines, history_lines, strict=False)) if a != b),
         min(len(thread_lines), len(history_lines)),
     )
 
 
-def _count_overlapping_lines(thread_lines: CoreLines, history_lines: CoreLines) -> int:
+def _count_overlapping_lines(
+    thread_lines: RoleAndTextLines, history_lines: RoleAndTextLines
+) -> int:
     # the longest end of the thread with which the history begins
     lengths = range(min(len(thread_lines), len(history_lines)), 0, -1)
     return next(
@@ -744,12 +756,12 @@ def _count_overlapping_lines(thread_lines: CoreLines, history_lines: CoreLines) 
     )
 
 
-def _list_turns_after(turns: Turns, lines: int) -> Turns:
+def _list_turns_after(turns: TurnTuple, lines: int) -> TurnTuple:
     index = _find_line_index(turns, lines)
     return turns if index is None else turns[index + 1 :]
 
 
-def _find_line_index(turns: Turns, lines: int) -> int | None:
+def _find_line_index(turns: TurnTuple, lines: int) -> int | None:
     """Return the index of the last of `lines` turns with text; None if fewer."""
     places = []
     for index, line in enumerate(_list_turn_lines(turns)):

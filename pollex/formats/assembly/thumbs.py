@@ -11,8 +11,12 @@ from typing import NamedTuple
 from pollex.conversations.conversation import DEFAULT_RATING_BOUNDS, Label
 from pollex.conversations.logs import ScoreKind
 from pollex.errors import WrongUse, spell_options
-from pollex.formats.assembly.log_parts import COLUMN_SOURCE, PREFERENCE_SOURCE, ToolScore
-from pollex.formats.feedback import split_signal_field
+from pollex.formats.assembly.log_parts import (
+    SCORE_SOURCE_COLUMN,
+    SCORE_SOURCE_PREFERENCE,
+    ToolScore,
+)
+from pollex.formats.feedback import split_signal_option_into_field_and_side
 from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import (
     BadLabel,
@@ -65,10 +69,10 @@ RATING_SCORE_NAMES = frozenset(
 )
 STAR_SCORE_NAMES = frozenset(["stars", "star", "starrating", "starsrating", "userstars"])
 """Names of scores from 1 to 5, of which 1 is the worst."""
-MAX_STARS = 5
+MAX_STARS_OF_RATING = 5
 COUNT_COLUMN_NAMES = frozenset(["like", "likes", "upvote", "reaction", "thumbsup"])
 """Names of columns in which a 0 or false isn't the opposite of a thumb up."""
-PERSON_SOURCES = frozenset(
+SCORE_SOURCES_MEANING_PERSON = frozenset(
     ["api", "annotation", "human", "app", "ui", "sdk", "external", "user", "presigned", "portal"]
 )
 POLLEX_SCORE_PREFIX = "pollex"
@@ -77,8 +81,8 @@ POLLEX_SCORE_PREFIX = "pollex"
 
 NPS_SCORE_NAMES = frozenset(["nps", "npsscore", "usernps", "netpromoterscore", "netpromoter"])
 """Names of scores from 0 to 10 that say how likely somebody recommends."""
-NPS_RULES = LabelRules.of(positive=">=9", negative="<=6")
-STAR_RULES = LabelRules.of(**DEFAULT_RATING_BOUNDS)
+NPS_LABEL_RULES = LabelRules.of(positive=">=9", negative="<=6")
+STAR_LABEL_RULES = LabelRules.of(**DEFAULT_RATING_BOUNDS)
 """What ratings of help desks from 1 to 5 mean, where the user gives no other bounds."""
 
 
@@ -94,18 +98,20 @@ class PlacedThumb(NamedTuple):
     score: ToolScore
 
 
-def fold_to_letters(name: str) -> str:
+def keep_lowercase_letters_of_name(name: str) -> str:
     """Normalize a name for comparison: without case, digits and punctuation."""
     return re.sub(r"[^a-z]", "", name.casefold())
 
 
 def matches_column_name(path: str, name: str) -> bool:
     """Return whether a column is meant by a name: its whole path or the end of it, without case and punctuation."""
-    return fold_path(path) == fold_path(name) or fold_path(path).endswith(f".{fold_path(name)}")
+    return normalize_column_path(path) == normalize_column_path(name) or normalize_column_path(
+        path
+    ).endswith(f".{normalize_column_path(name)}")
 
 
 @lru_cache(maxsize=4096)
-def fold_path(path: str) -> str:
+def normalize_column_path(path: str) -> str:
     """Normalize a column's path for comparison: without case and punctuation, but for its dots."""
     return re.sub(r"[\s_-]", "", path.casefold())
 
@@ -114,8 +120,8 @@ def is_from_person(score: ToolScore) -> bool:
     """Return whether a person gave a score, or its source is unknown."""
     return (
         not score.source
-        or score.source == PREFERENCE_SOURCE
-        or fold_to_letters(score.source) in PERSON_SOURCES
+        or score.source == SCORE_SOURCE_PREFERENCE
+        or keep_lowercase_letters_of_name(score.source) in SCORE_SOURCES_MEANING_PERSON
     )
 
 
@@ -141,13 +147,13 @@ def choose_thumbs(
     for (name, source, used), n in sorted(kinds.items()):
         kinds_of_scores.append(ScoreKind(name, source, n, used))
 
-    return _read_as_stars(thumb_scores), kinds_of_scores
+    return _convert_scores_to_star_ratings(thumb_scores), kinds_of_scores
 
 
 def _select_thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> list[ToolScore]:
     pairs = []
     for score in scores:
-        if score.source == PREFERENCE_SOURCE:
+        if score.source == SCORE_SOURCE_PREFERENCE:
             pairs.append(score)
 
     if pairs and not options.pairs:
@@ -161,19 +167,19 @@ def _select_thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> l
     # signals and what pollex wrote back are no thumbs
     signals = set()
     for signal in options.signals:
-        signals.add(fold_path(split_signal_field(signal)[0]))
+        signals.add(normalize_column_path(split_signal_option_into_field_and_side(signal)[0]))
 
-    scores = [score for score in scores if fold_path(score.name) not in signals]
+    scores = [score for score in scores if normalize_column_path(score.name) not in signals]
     columns = []
     for score in scores:
-        if score.source == COLUMN_SOURCE:
+        if score.source == SCORE_SOURCE_COLUMN:
             columns.append(score)
 
     ours = []
     for score in scores:
         if (
-            not fold_to_letters(score.name).startswith(POLLEX_SCORE_PREFIX)
-            and score.source != COLUMN_SOURCE
+            not keep_lowercase_letters_of_name(score.name).startswith(POLLEX_SCORE_PREFIX)
+            and score.source != SCORE_SOURCE_COLUMN
         ):
             ours.append(score)
 
@@ -189,18 +195,23 @@ def _select_thumb_scores(scores: Sequence[ToolScore], options: ReadOptions) -> l
     if any(not score.summary for score in thumb_scores):
         thumb_scores = [score for score in thumb_scores if not score.summary]
 
-    _require_rating_bounds(_read_as_stars(thumb_scores), options)
+    _require_rating_bounds(_convert_scores_to_star_ratings(thumb_scores), options)
     return thumb_scores
 
 
-def _read_as_stars(scores: list[ToolScore]) -> list[ToolScore]:
+def _convert_scores_to_star_ratings(scores: list[ToolScore]) -> list[ToolScore]:
     """Return scores as ratings where their name says that they count stars, and none is above five."""
     stars = []
     for score in scores:
-        if fold_to_letters(score.name) in STAR_SCORE_NAMES:
+        if keep_lowercase_letters_of_name(score.name) in STAR_SCORE_NAMES:
             stars.append(_parse_star_number(score.value))
 
-    if len(stars) < len(scores) or not stars or not 1 < max(stars) <= MAX_STARS or min(stars) < 1:
+    if (
+        len(stars) < len(scores)
+        or not stars
+        or not 1 < max(stars) <= MAX_STARS_OF_RATING
+        or min(stars) < 1
+    ):
         return scores
     return [score._replace(rating=True) for score in scores]
 
@@ -216,7 +227,8 @@ def _choose_named_scores(scores: Sequence[ToolScore], name: str) -> list[ToolSco
     same = exact or [
         score
         for score in scores
-        if score.name and fold_to_letters(score.name) == fold_to_letters(name)
+        if score.name
+        and keep_lowercase_letters_of_name(score.name) == keep_lowercase_letters_of_name(name)
     ]
     return [score for score in same if is_from_person(score)] or same
 
@@ -253,7 +265,7 @@ def _choose_sure_column(columns: Sequence[ToolScore]) -> list[ToolScore]:
 
 
 def _fold_last_name(path: str) -> str:
-    return fold_to_letters(path.removesuffix(".value").rpartition(".")[2])
+    return keep_lowercase_letters_of_name(path.removesuffix(".value").rpartition(".")[2])
 
 
 def _choose_usual_scores(scores: Sequence[ToolScore]) -> list[ToolScore]:
@@ -264,10 +276,10 @@ def _choose_usual_scores(scores: Sequence[ToolScore]) -> list[ToolScore]:
 
     named = []
     for score in people:
-        if fold_to_letters(score.name) in THUMB_SCORE_NAMES | STAR_SCORE_NAMES:
+        if keep_lowercase_letters_of_name(score.name) in THUMB_SCORE_NAMES | STAR_SCORE_NAMES:
             named.append(score)
 
-    names = Counter(fold_to_letters(score.name) for score in named)
+    names = Counter(keep_lowercase_letters_of_name(score.name) for score in named)
     if len(names) > 1:
         shown = Counter(score.name for score in named)
         listed = ", ".join(f"{name!r} ({n})" for name, n in shown.most_common())
@@ -298,8 +310,10 @@ def _choose_worded_scores(scores: Sequence[ToolScore]) -> list[ToolScore]:
     """Return the scores of the one name whose values are words for both sides; none where there are two names."""
     words: dict[str, set[str]] = {}
     for score in scores:
-        if score.name and score.source != COLUMN_SOURCE:
-            words.setdefault(score.name, set()).add(fold_to_letters(str(score.value)))
+        if score.name and score.source != SCORE_SOURCE_COLUMN:
+            words.setdefault(score.name, set()).add(
+                keep_lowercase_letters_of_name(str(score.value))
+            )
 
     sided = []
     for name, values in words.items():
@@ -311,7 +325,7 @@ def _choose_worded_scores(scores: Sequence[ToolScore]) -> list[ToolScore]:
 
 def is_nps_score(score: ToolScore) -> bool:
     """Return whether a score says from 0 to 10 how likely somebody recommends."""
-    return fold_to_letters(score.name) in NPS_SCORE_NAMES
+    return keep_lowercase_letters_of_name(score.name) in NPS_SCORE_NAMES
 
 
 def _require_rating_bounds(scores: Sequence[ToolScore], options: ReadOptions) -> None:
@@ -356,7 +370,7 @@ def _parse_star_number(value: object) -> float:
     return number if math.isfinite(number) else 0.0
 
 
-def label_score(score: ToolScore, verdicts: LabelRules) -> Label:
+def get_label_of_score(score: ToolScore, verdicts: LabelRules) -> Label:
     """Return the label of a score; stars without other bounds by `STARS`.
 
     Raises:
@@ -365,9 +379,9 @@ def label_score(score: ToolScore, verdicts: LabelRules) -> Label:
     if score.value is None:
         return Label.NONE
     if score.rating and not verdicts.numbers:
-        return replace(STAR_RULES, said=verdicts.said).label(score.value)
+        return replace(STAR_LABEL_RULES, said=verdicts.said).label(score.value)
     if is_nps_score(score) and not verdicts.numbers:
-        return replace(NPS_RULES, said=verdicts.said).label(score.value)
+        return replace(NPS_LABEL_RULES, said=verdicts.said).label(score.value)
     return verdicts.label(score.value)
 
 
@@ -476,7 +490,7 @@ def describe_thumb_scores(score_kinds: Sequence[ScoreKind]) -> list[str]:
     used_counts = Counter[tuple[str, str]]()
     for kind in score_kinds:
         if kind.taken:
-            used_counts["column" if kind.source == COLUMN_SOURCE else "score", kind.name] += (
+            used_counts["column" if kind.source == SCORE_SOURCE_COLUMN else "score", kind.name] += (
                 kind.scores
             )
 
@@ -487,14 +501,14 @@ def describe_thumb_scores(score_kinds: Sequence[ScoreKind]) -> list[str]:
     ]
     unused_counts = {}
     for kind in score_kinds:
-        if kind.source == COLUMN_SOURCE and not kind.taken:
+        if kind.source == SCORE_SOURCE_COLUMN and not kind.taken:
             unused_counts[kind.name] = kind.scores
 
     named += describe_unused_columns(unused_counts)
     kinds: Mapping[tuple[str, str], int] = {
         (kind.name, kind.source): kind.scores
         for kind in score_kinds
-        if kind.source != COLUMN_SOURCE
+        if kind.source != SCORE_SOURCE_COLUMN
     }
     if used_counts or not kinds:
         return named

@@ -63,7 +63,7 @@ def build_conversation_from_messages(
             error_texts.append(message.error)
 
     errors = tuple(error_texts)
-    facts = merge_fields([message.facts for message in path])
+    facts = merge_fields_of_facts([message.facts for message in path])
     return BuiltConversation(
         tuple(turns),
         places,
@@ -105,7 +105,7 @@ def sort_messages(messages: Sequence[TimedT], newest_first: bool = False) -> lis
     return sorted(ordered, key=lambda message: message.at or 0)
 
 
-def merge_fields(facts: Sequence[JsonObject]) -> JsonDict:
+def merge_fields_of_facts(facts: Sequence[JsonObject]) -> JsonDict:
     """Return each field's value if all agree, else the list of its different values; of objects, field by field."""
     values_by_name: dict[str, list[object]] = {}
     for fields in facts:
@@ -123,7 +123,7 @@ def _merge_values(values: list[Any]) -> object:
     if len(values) == 1:
         return values[0]
     if all(isinstance(value, Mapping) for value in values):
-        return merge_fields(values)
+        return merge_fields_of_facts(values)
     return values
 
 

@@ -14,7 +14,7 @@ from pollex.formats.assembly.log_parts import (
     ToolScore,
     parse_timestamp,
 )
-from pollex.formats.assembly.thumbs import THUMB_SCORE_NAMES, fold_to_letters
+from pollex.formats.assembly.thumbs import THUMB_SCORE_NAMES, keep_lowercase_letters_of_name
 from pollex.formats.labels import is_usual_thumb
 from pollex.formats.log_shapes.exports import (
     Fields,
@@ -537,7 +537,7 @@ def read_rasa_event(fields: Fields, *, slots: bool = True) -> Iterator[LogPart]:
 
 
 def _read_rasa_slot(sender: str, name: str, value: object) -> Iterator[ToolScore]:
-    thumb = fold_to_letters(name.removesuffix("_value")) in THUMB_SCORE_NAMES
+    thumb = keep_lowercase_letters_of_name(name.removesuffix("_value")) in THUMB_SCORE_NAMES
     if thumb and isinstance(value, str | int | float):
         yield ToolScore(
             "conversation",

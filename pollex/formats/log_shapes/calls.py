@@ -10,10 +10,10 @@ from json import dumps
 from typing import Any
 
 from pollex.formats.assembly.log_parts import (
-    HISTORY_SESSION,
+    SESSION_ID_FOR_CALLS_JOINED_BY_HISTORY,
+    LabelTargetKind,
     LogPart,
     ModelCall,
-    TargetKind,
     ToolScore,
     parse_timestamp,
 )
@@ -251,7 +251,7 @@ def read_logged_call(fields: Fields) -> Iterator[LogPart]:
         trace,
         call_id,
         None,
-        find_named_text(fields, SESSION_ID_NAMES) or HISTORY_SESSION,
+        find_named_text(fields, SESSION_ID_NAMES) or SESSION_ID_FOR_CALLS_JOINED_BY_HISTORY,
         find_call_time(fields),
         **make_call_sides(before, None if failed else _find_received(fields)),
         model=True,
@@ -293,7 +293,7 @@ def read_bedrock_invocation(fields: Fields) -> Iterator[LogPart]:
         call_id,
         call_id,
         None,
-        session or HISTORY_SESSION,
+        session or SESSION_ID_FOR_CALLS_JOINED_BY_HISTORY,
         parse_timestamp(fields.get("timestamp")),
         **make_call_sides(
             read_run_input(prompt or sent), None if failed else read_run_output(received)
@@ -456,18 +456,20 @@ def _collect_call_facts(fields: Fields) -> JsonObject:
     return shown | keep_filled_facts(user=user, metadata=unwrap_object(fields.get("metadata")))
 
 
-def iterate_scores_beside(fields: Fields, owner: tuple[TargetKind, str]) -> Iterator[ToolScore]:
+def iterate_scores_beside(
+    fields: Fields, owner: tuple[LabelTargetKind, str]
+) -> Iterator[ToolScore]:
     """Yield what was said of a call: scores and votes in lists and objects, and a comment in a field."""
     from pollex.formats.assembly.thumbs import (  # calls alone need it
         STAR_SCORE_NAMES,
         THUMB_SCORE_NAMES,
-        fold_to_letters,
+        keep_lowercase_letters_of_name,
     )
 
     thumbs = {
         name: value
         for name, value in fields.items()
-        if fold_to_letters(name) in THUMB_SCORE_NAMES | STAR_SCORE_NAMES
+        if keep_lowercase_letters_of_name(name) in THUMB_SCORE_NAMES | STAR_SCORE_NAMES
     }
     # a list of entries, or one entry in a list's place
     for name in SCORE_LIST_NAMES:
@@ -492,7 +494,9 @@ def iterate_scores_beside(fields: Fields, owner: tuple[TargetKind, str]) -> Iter
         yield ToolScore(*owner, None, comment=comment)
 
 
-def _read_score(listed: str, fields: Fields, owner: tuple[TargetKind, str]) -> Iterator[ToolScore]:
+def _read_score(
+    listed: str, fields: Fields, owner: tuple[LabelTargetKind, str]
+) -> Iterator[ToolScore]:
     name = next(
         (filled for path in SCORE_NAME_PATHS if (filled := format_id(get_at_path(fields, path)))),
         listed,
@@ -517,12 +521,12 @@ def _read_score(listed: str, fields: Fields, owner: tuple[TargetKind, str]) -> I
         ),
         None,
     )
-    from pollex.formats.assembly.thumbs import fold_to_letters  # as above
+    from pollex.formats.assembly.thumbs import keep_lowercase_letters_of_name  # as above
 
     # an entry that is named like a comment has its words as the value
-    if fold_to_letters(name) in map(fold_to_letters, COMMENT_FIELD_NAMES) and isinstance(
-        value, str
-    ):
+    if keep_lowercase_letters_of_name(name) in map(
+        keep_lowercase_letters_of_name, COMMENT_FIELD_NAMES
+    ) and isinstance(value, str):
         value, written = None, value
 
     person = find_named_text(fields, USER_ID_NAMES)
@@ -543,9 +547,12 @@ def _read_score(listed: str, fields: Fields, owner: tuple[TargetKind, str]) -> I
 
 def is_model_score(name: str, source: str) -> bool:
     """Return whether a score is a model's or a rule's by what it is called."""
-    from pollex.formats.assembly.thumbs import fold_to_letters  # as above
+    from pollex.formats.assembly.thumbs import keep_lowercase_letters_of_name  # as above
 
-    return fold_to_letters(source) in ("llm", "model", "code", "ai") or "judge" in name.casefold()
+    return (
+        keep_lowercase_letters_of_name(source) in ("llm", "model", "code", "ai")
+        or "judge" in name.casefold()
+    )
 
 
 def is_trace_with_spans(fields: Fields) -> bool:

@@ -6,9 +6,9 @@ from hashlib import sha256
 
 from pollex.conversations.conversation import Turn
 from pollex.formats.assembly.log_parts import (
+    LabelTargetKind,
     LogPart,
     Message,
-    TargetKind,
     ToolScore,
     WholeTalk,
     parse_timestamp,
@@ -311,7 +311,7 @@ def read_vote_row(fields: Fields) -> Iterator[LogPart]:
     named = format_id(owner)
     key = format_id(message)
     if value is not None and (named or key):
-        target: TargetKind = "conversation" if named else "message"
+        target: LabelTargetKind = "conversation" if named else "message"
         by = format_id(person)
         owned = named or key or ""
         yield ToolScore(

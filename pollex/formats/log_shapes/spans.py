@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import (
+    LabelTargetKind,
     LogPart,
     ModelCall,
     SpanWords,
-    TargetKind,
     ToolScore,
     WholeTalk,
     parse_timestamp,
@@ -599,7 +599,7 @@ def _read_logfire_feedback(
     comment = attributes.get("logfire.feedback.comment")
     if name:
         person = _find_first_attribute(attributes, USER_ATTRIBUTES)
-        around: tuple[tuple[TargetKind, str | None], ...] = (("trace", trace),)
+        around: tuple[tuple[LabelTargetKind, str | None], ...] = (("trace", trace),)
         score = ToolScore(
             "span",
             span,
@@ -745,7 +745,7 @@ def _read_evaluation_score(
         return
 
     # the narrowest place first: the wider ones count where it isn't found
-    places: list[tuple[TargetKind, str]] = [
+    places: list[tuple[LabelTargetKind, str]] = [
         ("span", span),
         ("trace", trace),
         ("conversation", session or ""),

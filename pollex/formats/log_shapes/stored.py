@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pollex.conversations.conversation import Turn
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import (
-    PREFERENCE_SOURCE,
+    SCORE_SOURCE_PREFERENCE,
     ConversationFacts,
     ConversationLink,
     LogPart,
@@ -18,7 +18,7 @@ from pollex.formats.assembly.log_parts import (
     format_iso_time,
     parse_timestamp,
 )
-from pollex.formats.assembly.thumbs import THUMB_SCORE_NAMES, fold_to_letters
+from pollex.formats.assembly.thumbs import THUMB_SCORE_NAMES, keep_lowercase_letters_of_name
 from pollex.formats.feedback import COMMENT_FIELD_NAMES
 from pollex.formats.log_shapes.exports import (
     Fields,
@@ -126,7 +126,7 @@ def _make_preference_pair(
     for name, (turns, value) in sides.items():
         id_ = f"{pair}#{name}"
         yield WholeTalk(id_, turns, facts=keep_filled_facts(pair=pair, **pair_facts))
-        yield ToolScore("conversation", id_, value, source=PREFERENCE_SOURCE)
+        yield ToolScore("conversation", id_, value, source=SCORE_SOURCE_PREFERENCE)
 
 
 def read_chosen_and_rejected(fields: Fields) -> Iterator[LogPart]:
@@ -714,7 +714,7 @@ def iterate_metadata_scores(metadata: object, conversation: str) -> Iterator[Too
     comment = next((fields[name] for name in COMMENT_FIELD_NAMES if fields.get(name)), None)
     thumbs = {}
     for name, value in fields.items():
-        if fold_to_letters(str(name)) in THUMB_SCORE_NAMES:
+        if keep_lowercase_letters_of_name(str(name)) in THUMB_SCORE_NAMES:
             thumbs[str(name)] = value
 
     for name, value in thumbs.items():

@@ -75,7 +75,7 @@ def escape_nunjucks(text: str) -> str:
     return f"{{% raw %}}{text}{{% endraw %}}" if needs_raw else text
 
 
-def require_quoted(value: object) -> object:
+def require_quoted_text(value: object) -> object:
     """Return what fills a place; raise TypeError where it is a text that nothing has quoted."""
     if not isinstance(value, QuotedText) and value not in ("", ","):
         raise TypeError(f"a place that nothing quotes: {value!r:.60}")
@@ -90,7 +90,7 @@ def load_templates() -> Environment:
         trim_blocks=True,
         keep_trailing_newline=True,
         undefined=StrictUndefined,
-        finalize=require_quoted,
+        finalize=require_quoted_text,
         loader=FileSystemLoader([*iterate_part_folders("formats/peers/templates")]),
     )
     environment.filters |= {

@@ -8,8 +8,8 @@ from typing import Any, get_args
 import yaml
 
 from pollex.errors import UNREADABLE_FILE_HINT, BadRubrics
-from pollex.formats.yaml_nodes import count_expanded_size
-from pollex.rubrics.edits import list_bundled_sets, read_rubrics
+from pollex.formats.yaml_nodes import count_yaml_size_with_aliases_expanded
+from pollex.rubrics.edits import list_bundled_rubric_set_names, read_rubrics
 from pollex.rubrics.rubric import Polarity, Rubric, make_content_id
 from pollex.text import read_file_bytes
 
@@ -31,7 +31,10 @@ def load_rubrics_of_any_tool(source: str | Path) -> tuple[Rubric, ...]:
     Raises:
         BadRubrics: It can't be read, or holds no rubric that is known.
     """
-    if str(source) in list_bundled_sets() or Path(source).suffix.lower() not in RUBRIC_FILE_ENDINGS:
+    if (
+        str(source) in list_bundled_rubric_set_names()
+        or Path(source).suffix.lower() not in RUBRIC_FILE_ENDINGS
+    ):
         return read_rubrics(source)
 
     try:
@@ -87,7 +90,7 @@ def _read_yaml(path: Path) -> object:
     # aliases may stand for far more than the file has: that is counted before it is read
     node = yaml.compose(text, yaml.SafeLoader)
     if len(content) > MAX_RUBRIC_FILE_SIZE or (
-        node is not None and count_expanded_size(node) > MAX_RUBRIC_FILE_SIZE
+        node is not None and count_yaml_size_with_aliases_expanded(node) > MAX_RUBRIC_FILE_SIZE
     ):
         raise BadRubrics(
             "more than a million characters",

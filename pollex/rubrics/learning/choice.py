@@ -18,60 +18,63 @@ from pollex.rubrics.learning.crossfit import (
     MixedPool,
     WeighedPool,
     cross_fit,
-    describe_families,
-    learn_never_values,
+    learn_never_came_up_values_of_rubrics,
+    make_json_of_rubric_families,
 )
 from pollex.rubrics.learning.material import Material
-from pollex.rubrics.learning.noise import describe_noise, measure_choice_under_noise
+from pollex.rubrics.learning.noise import (
+    describe_stability_under_label_noise,
+    measure_rubric_choice_under_label_noise,
+)
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import LIKELY_LEVEL
 from pollex.rubrics.rubric import Rubric
-from pollex.rubrics.worth import measure_worth, speaks_against_side
-from pollex.selection.alpha import choose_alpha
-from pollex.selection.losses import compute_theta_c
+from pollex.rubrics.worth import compute_evidence_of_rubric, do_thumbs_contradict_side
+from pollex.selection.alpha import choose_alpha_by_cross_validation
+from pollex.selection.losses import compute_midpoint_of_class_means
 from pollex.selection.multi_split import (
     HALVING_ALPHA,
     NarrowedFamilies,
-    correlate_rubrics,
-    draw_halvings,
+    correlate_rubric_answers,
+    draw_random_halvings,
 )
-from pollex.selection.netsat import add_rubrics
+from pollex.selection.netsat import sum_rubric_values
 from pollex.selection.policies import select_rubrics
-from pollex.selection.pool import Pool, Selection, trace_selection
+from pollex.selection.pool import Pool, Selection, compute_losses_along_selection
 from pollex.text import format_count
 
-LEAST_ANSWERED_SHARE = 0.5
-MIN_REASONS = 2
-LEAST_OCCASIONS_SHARE = 0.1
+MIN_ANSWERED_SHARE_OF_RUBRIC = 0.5
+MIN_REASONS_BEHIND_MODEL_RUBRIC = 2
+MIN_OCCASION_SHARE_OF_ONE_REASON_RUBRIC = 0.1
 """A rubric of a model that rests on one reason stays where its occasion comes up in this share of conversations."""
 
-TWINS_CORRELATION = 0.9
+MIN_CORRELATION_OF_DUPLICATE_RUBRICS = 0.9
 """Rubrics whose values correlate by as much, either way round, say the same."""
 
 
-def list_candidates(material: Material) -> Candidates:
+def list_rubrics_to_choose_from(material: Material) -> Candidates:
     """Return the candidates that have enough answers.
 
     Raises:
         BadRubrics: No rubric has enough answers.
     """
-    pool = _keep_answered(material)
+    pool = _keep_rubrics_with_enough_answers(material)
     if not (material.pool and material.by_model):  # rubrics that were given all stay
         return pool
 
     conversations = pool.conversations
     rubrics = pool.rubrics
     # each step sees only what the one before it left
-    rubrics, constant = _drop_constant(material, conversations, rubrics)
-    rubrics, rare = _drop_rare(material, conversations, rubrics)
-    rubrics, twins = _drop_twins(material, conversations, rubrics)
-    rubrics, mirrors = _drop_mirrors(material, conversations, rubrics)
+    rubrics, constant = _drop_rubrics_of_constant_answer(material, conversations, rubrics)
+    rubrics, rare = _drop_rubrics_that_rarely_apply(material, conversations, rubrics)
+    rubrics, twins = _drop_duplicate_rubrics_by_correlation(material, conversations, rubrics)
+    rubrics, mirrors = _drop_reversed_rubrics_of_other_side(material, conversations, rubrics)
     out = pool.unjudged | constant | rare | twins | mirrors
 
-    return _gather_answers(material, conversations, rubrics, out)
+    return _gather_answers_of_rubrics(material, conversations, rubrics, out)
 
 
-def _keep_answered(material: Material) -> Candidates:
+def _keep_rubrics_with_enough_answers(material: Material) -> Candidates:
     """Return the rubrics that have enough answers.
 
     Raises:
@@ -84,10 +87,10 @@ def _keep_answered(material: Material) -> Candidates:
     # a rubric that is answered for fewer than half of the conversations is out
     _, answered = table.matrix(material.training, written)
     for rubric, share in zip(written, answered.mean(axis=0), strict=True):
-        if share >= LEAST_ANSWERED_SHARE:
+        if share >= MIN_ANSWERED_SHARE_OF_RUBRIC:
             rubrics.append(rubric)
         else:
-            unjudged[rubric.id] = _make_drop(answered=float(share))
+            unjudged[rubric.id] = _make_json_of_dropped_rubric(answered=float(share))
 
     if not rubrics:
         raise BadRubrics(
@@ -97,10 +100,10 @@ def _keep_answered(material: Material) -> Candidates:
 
     # of conversations without any answer to these rubrics there is nothing to learn
     conversations = table.judged(material.training, rubrics)
-    return _gather_answers(material, conversations, rubrics, unjudged)
+    return _gather_answers_of_rubrics(material, conversations, rubrics, unjudged)
 
 
-def _gather_answers(
+def _gather_answers_of_rubrics(
     material: Material,
     conversations: list[Conversation],
     rubrics: list[Rubric],
@@ -121,7 +124,7 @@ def _gather_answers(
     )
 
 
-def _drop_constant(
+def _drop_rubrics_of_constant_answer(
     material: Material,
     conversations: Sequence[Conversation],
     rubrics: Sequence[Rubric],
@@ -131,7 +134,9 @@ def _drop_constant(
     constant = {}
     for rubric, deviation in zip(rubrics, spread, strict=True):
         if deviation == 0:
-            constant[rubric.id] = _make_drop(why="it is answered alike in every conversation")
+            constant[rubric.id] = _make_json_of_dropped_rubric(
+                why="it is answered alike in every conversation"
+            )
 
     varied = [rubric for rubric in rubrics if rubric.id not in constant]
     # where all are constant, all stay: a choice needs something to choose from
@@ -140,7 +145,7 @@ def _drop_constant(
     return (list(rubrics), {})
 
 
-def _drop_rare(
+def _drop_rubrics_that_rarely_apply(
     material: Material,
     conversations: Sequence[Conversation],
     rubrics: Sequence[Rubric],
@@ -155,10 +160,10 @@ def _drop_rare(
         if (
             not rubric.answered_by
             and rubric.source
-            and len(rubric.reason_ids) < MIN_REASONS
-            and share < LEAST_OCCASIONS_SHARE
+            and len(rubric.reason_ids) < MIN_REASONS_BEHIND_MODEL_RUBRIC
+            and share < MIN_OCCASION_SHARE_OF_ONE_REASON_RUBRIC
         ):
-            rare[rubric.id] = _make_drop(
+            rare[rubric.id] = _make_json_of_dropped_rubric(
                 why=f"it rests on one reason, and its occasion comes up in {share:.0%}"
             )
         else:
@@ -170,14 +175,14 @@ def _drop_rare(
     return (list(rubrics), {})
 
 
-def _drop_twins(
+def _drop_duplicate_rubrics_by_correlation(
     material: Material,
     conversations: Sequence[Conversation],
     rubrics: Sequence[Rubric],
 ) -> tuple[list[Rubric], dict[str, Any]]:
     values, _ = material.table.matrix(conversations, rubrics)
     # `[rubric, rubric]`; the one with the most reasons stays, and ids decide between equals
-    alike = np.abs(correlate_rubrics(values)) >= TWINS_CORRELATION
+    alike = np.abs(correlate_rubric_answers(values)) >= MIN_CORRELATION_OF_DUPLICATE_RUBRICS
     order = sorted(
         range(len(rubrics)),
         key=lambda i: (-len(rubrics[i].reason_ids), rubrics[i].id),
@@ -189,13 +194,15 @@ def _drop_twins(
         if (twin := next((k for k in leading if alike[i, k]), None)) is None:
             leading.append(i)
         else:
-            twins[rubrics[i].id] = _make_drop(why=f"it is answered as “{rubrics[twin].text}” is")
+            twins[rubrics[i].id] = _make_json_of_dropped_rubric(
+                why=f"it is answered as “{rubrics[twin].text}” is"
+            )
 
     # back to the order of the pool
     return [rubrics[i] for i in sorted(leading)], twins
 
 
-def _drop_mirrors(
+def _drop_reversed_rubrics_of_other_side(
     material: Material,
     conversations: Sequence[Conversation],
     rubrics: Sequence[Rubric],
@@ -223,14 +230,14 @@ def _drop_mirrors(
             better = pool.cheapest(np.arange(2), pool.losses(frozenset(), HALVING_ALPHA))
             goes = both[1 - better]
             stays = both[better]
-            gone[goes.id] = _make_drop(
+            gone[goes.id] = _make_json_of_dropped_rubric(
                 why=f"it is the reverse of “{stays.text}”, which separates better"
             )
 
     return [rubric for rubric in rubrics if rubric.id not in gone], gone
 
 
-def _make_drop(**why: object) -> dict[str, object]:
+def _make_json_of_dropped_rubric(**why: object) -> dict[str, object]:
     return {
         "loss": None,
         "beaten_by": None,
@@ -239,16 +246,16 @@ def _make_drop(**why: object) -> dict[str, object]:
     }
 
 
-def count_never(material: Material) -> tuple[Material, list[str]]:
+def learn_value_of_never_came_up(material: Material) -> tuple[Material, list[str]]:
     """Learn on training conversations what "never came up" counts, by side; return a note on it."""
     table = material.table
     if not table.never:
         return material, []
 
-    pool = _keep_answered(material)
+    pool = _keep_rubrics_with_enough_answers(material)
     # those that the main judge answers, no built-in ones beside them
     judged = [rubric for rubric in pool.rubrics if not rubric.answered_by]
-    counts = learn_never_values(table, pool.conversations, judged)
+    counts = learn_never_came_up_values_of_rubrics(table, pool.conversations, judged)
     # how many of the answers are “never came up”, for the note
     answers = 0
     for c in pool.conversations:
@@ -266,7 +273,7 @@ def count_never(material: Material) -> tuple[Material, list[str]]:
 
     sides_in_words = []
     for side, value in sorted(by_side.items()):
-        sides_in_words.append(f"{value:.1f} of 10 for {SIDES_IN_WORDS[side]}")
+        sides_in_words.append(f"{value:.1f} of 10 for {DESCRIPTION_BY_POLARITY[side]}")
     sides_told = " and ".join(sides_in_words)
     counting = replace(material, table=replace(table, never_counts=counts))
     return counting, [
@@ -300,17 +307,17 @@ class RubricChoice:
     why: dict[int, dict[str, str]] = field(default_factory=dict)
 
 
-def choose_for_run(material: Material) -> dict[str, Any]:
+def choose_rubrics_of_run(material: Material) -> dict[str, Any]:
     """Choose rubrics on training conversations; return the choice as JSON values."""
-    material, never_notes = count_never(material)
-    pool = list_candidates(material)
+    material, never_notes = learn_value_of_never_came_up(material)
+    pool = list_rubrics_to_choose_from(material)
     settings = material.settings
     # a pool is as large as labels bear out; what was given, or revised in place, has a budget
     by_labels = material.by_evidence or material.by_both
     if by_labels:
-        chosen = choose_by_labels(material, pool)
+        chosen = choose_rubrics_proven_by_labels(material, pool)
     else:
-        chosen = choose_to_budget(material, pool)
+        chosen = choose_rubrics_up_to_budget(material, pool)
 
     notes = list(chosen.notes)
     shares = chosen.stability
@@ -365,7 +372,7 @@ def choose_for_run(material: Material) -> dict[str, Any]:
     }
 
 
-def choose_by_labels(material: Material, pool: Candidates) -> RubricChoice:
+def choose_rubrics_proven_by_labels(material: Material, pool: Candidates) -> RubricChoice:
     """Choose as many rubrics as labels bear out, whoever wrote them, and measure that choice by folds."""
     settings = material.settings
     every = np.ones(len(pool.labels), dtype=bool)
@@ -391,13 +398,13 @@ def choose_by_labels(material: Material, pool: Candidates) -> RubricChoice:
     # What went the other way on conversations that its choice did not see leaves, where these can
     # tell.
     if material.crossfitted and fit.parts:
-        turned = find_turned(fit, pool, order)
+        turned = find_rubrics_contradicted_out_of_sample(fit, pool, order)
     else:
         turned = order[:0]
 
     order = order[~np.isin(order, turned)]
     # scores out of folds are less θ, and go on the scale of this one
-    theta = compute_theta_c(add_rubrics(pool.values[:, order]), pool.labels)
+    theta = compute_midpoint_of_class_means(sum_rubric_values(pool.values[:, order]), pool.labels)
 
     notes = list(fit.notes)
     # what readers should know of the choice, and why other rubrics are out
@@ -406,23 +413,23 @@ def choose_by_labels(material: Material, pool: Candidates) -> RubricChoice:
             [MODEL_SAW_ALL_NOTE.format(n=len(material.training))] if material.crossfitted else []
         )
         notes += explain_no_model_rubric(weighed, order)
-        why = explain_drops_of_both(weighed, order)
+        why = explain_drops_of_model_and_built_in_rubrics(weighed, order)
         families = {}
     else:
-        notes += describe_noise(
-            measure_choice_under_noise(
+        notes += describe_stability_under_label_noise(
+            measure_rubric_choice_under_label_noise(
                 weighed,
                 fit.alpha,
                 hints=fit.hints,
             )
         )
-        why = _explain_drops(
+        why = _explain_drops_by_evidence(
             pool,
             narrowed,
             proofs.p,
             "other hints came first" if fit.hints else "hints do not help here",
         )
-        families = describe_families(weighed, narrowed)
+        families = make_json_of_rubric_families(weighed, narrowed)
 
     for column in turned.tolist():
         why[column] = {"why": "went the other way on conversations that it did not see"}
@@ -437,7 +444,7 @@ def choose_by_labels(material: Material, pool: Candidates) -> RubricChoice:
         fit.alpha,
         fit.table,
         (fit.above + theta).tolist() if fit.parts else None,
-        trace_selection(
+        compute_losses_along_selection(
             Pool.of(pool.values, pool.labels, pool.kinds, pool.ids, (n, n)), fit.alpha, order
         ),
         notes,
@@ -448,12 +455,12 @@ def choose_by_labels(material: Material, pool: Candidates) -> RubricChoice:
     )
 
 
-def choose_to_budget(material: Material, pool: Candidates) -> RubricChoice:
+def choose_rubrics_up_to_budget(material: Material, pool: Candidates) -> RubricChoice:
     """Choose up to the budget: from rubrics that were given, or that a model revised in place."""
     alpha, table, held_out_scores, notes = choose_alpha_by_folds(material, pool)
     every = np.ones(len(pool.labels), dtype=bool)
     rng = np.random.default_rng(material.settings.seed)
-    selection = choose_on_rows(material, pool, every, alpha, rng)
+    selection = choose_rubrics_on_some_conversations(material, pool, every, alpha, rng)
 
     return RubricChoice(
         alpha,
@@ -465,7 +472,9 @@ def choose_to_budget(material: Material, pool: Candidates) -> RubricChoice:
     )
 
 
-def explain_drops_of_both(weighed: MixedPool, order: Ints) -> dict[int, dict[str, str]]:
+def explain_drops_of_model_and_built_in_rubrics(
+    weighed: MixedPool, order: Ints
+) -> dict[int, dict[str, str]]:
     """Say why columns of a model's pool would be out."""
     # columns that could be chosen on all conversations
     entering = weighed.entering(np.ones(len(weighed.pool.labels), dtype=bool)).tolist()
@@ -484,7 +493,7 @@ def explain_drops_of_both(weighed: MixedPool, order: Ints) -> dict[int, dict[str
     return outside | {column: {"why": left} for column in entering}
 
 
-SIDES_IN_WORDS = {"dsat": "what goes wrong", "sat": "what goes well"}
+DESCRIPTION_BY_POLARITY = {"dsat": "what goes wrong", "sat": "what goes well"}
 MODEL_SAW_ALL_NOTE = (
     "The model read all {n} labeled conversations before it wrote the rubrics, since there are few: the choice of "
     "rubrics, θ, window and probability are measured on fifths that these did not see, but the words are not."
@@ -520,7 +529,7 @@ def explain_small_pool(pool: Candidates, settings: LearnSettings) -> str:
     return f"Selection had {had}: the pool has {format_count(n, 'rubric')}, and there is room for {room}."
 
 
-def find_turned(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
+def find_rubrics_contradicted_out_of_sample(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
     """Return the columns that conversations speak against which other choices of them did not see, not all of them."""
     rubrics = [pool.rubrics[column] for column in order.tolist()]
     up = pool.labels
@@ -530,17 +539,20 @@ def find_turned(fit: CrossFit, pool: Candidates, order: Ints) -> Ints:
     unseen &= ~flag_queue_preferred(pool.conversations)[:, None]
     worths = []
     for held_there, unseen_there in zip(held.T, unseen.T, strict=True):
-        worths.append(measure_worth(held_there[unseen_there], up[unseen_there]))
+        worths.append(compute_evidence_of_rubric(held_there[unseen_there], up[unseen_there]))
 
     against = np.array(
-        [speaks_against_side(worth, r.polarity) for worth, r in zip(worths, rubrics, strict=True)]
+        [
+            do_thumbs_contradict_side(worth, r.polarity)
+            for worth, r in zip(worths, rubrics, strict=True)
+        ]
     )
     # if all are spoken against, the first stays: a set has one rubric at least
     against[0] &= not against.all()
     return np.asarray(order[against])
 
 
-def _explain_drops(
+def _explain_drops_by_evidence(
     pool: Candidates,
     narrowed: NarrowedFamilies,
     p: Floats,
@@ -568,7 +580,7 @@ def _explain_drops(
     return reasons
 
 
-def choose_on_rows(
+def choose_rubrics_on_some_conversations(
     material: Material,
     pool: Candidates,
     rows: Bools,
@@ -588,7 +600,7 @@ def choose_on_rows(
     # an order that was cut has the losses of its steps worked out anew
     if len(order) == len(selection.steps):
         return selection
-    return trace_selection(Pool.of(*about, settings.limits), alpha, order)
+    return compute_losses_along_selection(Pool.of(*about, settings.limits), alpha, order)
 
 
 def choose_alpha_by_folds(
@@ -607,7 +619,7 @@ def choose_alpha_by_folds(
 
     # None: cross-validation tries a grid of its own
     grid = None if settings.alpha is None else (settings.alpha,)
-    choice = choose_alpha(
+    choice = choose_alpha_by_cross_validation(
         pool.values,
         pool.labels,
         pool.kinds,
@@ -637,10 +649,12 @@ def measure_stability_of_choice(
         return None
 
     rng = np.random.default_rng([settings.seed, 1])
-    halves = draw_halvings(pool.labels, number_dependent_blocks(pool.conversations), rng)
+    halves = draw_random_halvings(pool.labels, number_dependent_blocks(pool.conversations), rng)
     for half in halves:
         # a half with one kind of thumb can't choose
         if (up := pool.labels[half]).any() and not up.all():
-            times_chosen[choose_on_rows(material, pool, half, alpha, rng).chosen] += 1
+            times_chosen[
+                choose_rubrics_on_some_conversations(material, pool, half, alpha, rng).chosen
+            ] += 1
 
     return times_chosen / len(halves)

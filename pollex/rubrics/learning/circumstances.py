@@ -15,20 +15,20 @@ import numpy as np
 from pollex.conversations.conversation import Conversation, Label
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
-from pollex.measures.strata import StratifiedDifference, compare_within
+from pollex.measures.strata import StratifiedDifference, compare_hit_shares_within_strata
 from pollex.rubrics.records import CircumstanceRecord
 
 MIN_CONVERSATIONS_OF_STRATUM = 20
 """Conversations of a stratum of what is a number."""
-MAX_BINS = 10
+MAX_BINS_OF_NUMERIC_FIELD = 10
 MAX_CATEGORICAL_VALUES = 20
 """Different values of a field, beyond which it names single things."""
-RESTATES_THUMB_CRAMERS_V = 0.8
+MIN_CRAMERS_V_OF_FIELD_RESTATING_THUMB = 0.8
 """Cramér's V with the thumb from which a field says how it came out, and is no circumstance."""
-MAX_FIELDS = 40
-MAX_FIELD_DEPTH = 2
+MAX_METADATA_FIELDS_EXAMINED = 40
+MAX_NESTING_DEPTH_OF_METADATA_FIELD = 2
 
-TIME_FIELDS = (
+TIME_FIELD_NAMES = (
     "timestamp",
     "created_at",
     "createdAt",
@@ -89,8 +89,8 @@ def list_circumstances(
         dtype=np.float64,
     )
     circumstances = [
-        Circumstance("length", bin_numbers(lengths)),
-        Circumstance("number of turns", bin_numbers(turns)),
+        Circumstance("length", assign_numbers_to_equal_bins(lengths)),
+        Circumstance("number of turns", assign_numbers_to_equal_bins(turns)),
     ]
     # of several topics the first counts, and 0 is none
     if topics:
@@ -103,12 +103,14 @@ def list_circumstances(
         )
 
     # weeks are compared only where every conversation says when it was
-    moments = [get_moment(conversation.metadata) for conversation in conversations]
+    moments = [
+        get_conversation_time_as_number(conversation.metadata) for conversation in conversations
+    ]
     if (has_moment := [moment is not None for moment in moments]) and all(has_moment):
         circumstances.append(
             Circumstance(
                 "week",
-                bin_numbers(np.array(moments, dtype=np.float64)),
+                assign_numbers_to_equal_bins(np.array(moments, dtype=np.float64)),
             )
         )
 
@@ -120,19 +122,21 @@ def list_circumstances(
     for path, field_values in list_categorical_fields(conversations, label_field).items():
         named[f"field “{path}”"] = field_values
     for name, values in named.items():
-        stratum = number_values(values)
+        stratum = assign_numbers_to_values(values)
         # very many values name single things
-        if 1 < stratum.max() + 1 <= MAX_CATEGORICAL_VALUES and not restates_thumb(stratum, up):
+        if 1 < stratum.max() + 1 <= MAX_CATEGORICAL_VALUES and not does_field_restate_thumb(
+            stratum, up
+        ):
             circumstances.append(Circumstance(name, stratum))
 
     # what is the same everywhere explains nothing
     return [circumstance for circumstance in circumstances if circumstance.stratum.max() > 0]
 
 
-def bin_numbers(values: Floats) -> Ints:
+def assign_numbers_to_equal_bins(values: Floats) -> Ints:
     """Put numbers into bins of about as many each `[conversation]`."""
     # so many bins that each has about `MIN_CONVERSATIONS_OF_STRATUM` conversations
-    bins = int(np.clip(len(values) // MIN_CONVERSATIONS_OF_STRATUM, 1, MAX_BINS))
+    bins = int(np.clip(len(values) // MIN_CONVERSATIONS_OF_STRATUM, 1, MAX_BINS_OF_NUMERIC_FIELD))
     if len(values):
         edges = np.unique(np.quantile(values, np.linspace(0, 1, bins + 1)[1:-1]))
     else:
@@ -143,14 +147,14 @@ def bin_numbers(values: Floats) -> Ints:
     )
 
 
-def number_values(values: Sequence[str]) -> Ints:
+def assign_numbers_to_values(values: Sequence[str]) -> Ints:
     """Give different values numbers from 0 `[conversation]`."""
     return np.unique(np.array(values, dtype=object).astype(str), return_inverse=True)[1].astype(
         np.intp
     )
 
 
-def restates_thumb(stratum: Ints, up: Bools) -> bool:
+def does_field_restate_thumb(stratum: Ints, up: Bools) -> bool:
     """Tell whether a field says what the thumb says, by Cramér's V."""
     n = np.bincount(stratum)
     share = up.mean()
@@ -161,7 +165,7 @@ def restates_thumb(stratum: Ints, up: Bools) -> bool:
     ups = np.bincount(stratum, up, minlength=len(n))
     return bool(
         (np.square(ups - n * share) / (n * share * (1 - share))).sum() / len(up)
-        >= RESTATES_THUMB_CRAMERS_V**2
+        >= MIN_CRAMERS_V_OF_FIELD_RESTATING_THUMB**2
     )
 
 
@@ -172,9 +176,9 @@ def list_categorical_fields(
     # by path and row, as a field may be missing in some conversations
     by_path: dict[str, dict[int, str]] = {}
     for row, conversation in enumerate(conversations):
-        for path, value in _iterate_scalars(conversation.metadata, ""):
+        for path, value in _iterate_scalar_metadata_fields(conversation.metadata, ""):
             # a log with very many fields is not searched to its end
-            if path in by_path or len(by_path) < MAX_FIELDS:
+            if path in by_path or len(by_path) < MAX_METADATA_FIELDS_EXAMINED:
                 by_path.setdefault(path, {})[row] = value
 
     n = len(conversations)
@@ -190,20 +194,22 @@ def list_categorical_fields(
     return fields
 
 
-def _iterate_scalars(values: Mapping[str, object], before: str) -> Iterator[tuple[str, str]]:
+def _iterate_scalar_metadata_fields(
+    values: Mapping[str, object], before: str
+) -> Iterator[tuple[str, str]]:
     for name, value in values.items():
         if isinstance(value, str | int | bool):
             yield f"{before}{name}", str(value)
-        elif isinstance(value, Mapping) and before.count(".") < MAX_FIELD_DEPTH:
-            yield from _iterate_scalars(value, f"{before}{name}.")
+        elif isinstance(value, Mapping) and before.count(".") < MAX_NESTING_DEPTH_OF_METADATA_FIELD:
+            yield from _iterate_scalar_metadata_fields(value, f"{before}{name}.")
 
 
-def get_moment(metadata: Mapping[str, object]) -> float | None:
+def get_conversation_time_as_number(metadata: Mapping[str, object]) -> float | None:
     """Return when a conversation was had, as a number that grows with time; None where it doesn't say."""
     # some tools put the log's metadata one level deeper
     inner = metadata.get("metadata")
     places = (metadata, inner if isinstance(inner, Mapping) else {})
-    for value in (place[name] for place in places for name in TIME_FIELDS if name in place):
+    for value in (place[name] for place in places for name in TIME_FIELD_NAMES if name in place):
         # of several moments the first: when the conversation began
         if isinstance(value, list) and value:
             first = value[0]
@@ -232,7 +238,7 @@ def find_explaining_circumstance(
         up: Thumbs up `[conversation]`.
     """
     compared = (
-        (circumstance, compare_within(held, ~up, circumstance.stratum))
+        (circumstance, compare_hit_shares_within_strata(held, ~up, circumstance.stratum))
         for circumstance in circumstances
     )
     explaining = [

@@ -22,7 +22,7 @@ from pollex.conversations.splits import assign_folds, number_dependent_blocks
 from pollex.errors import BadLabels
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import compute_auc
-from pollex.rubrics.answers import NEUTRAL_VALUE
+from pollex.rubrics.answers import MIDDLE_OPTION_VALUE
 from pollex.rubrics.learning.material import GivenAnswers, MadePool, Material
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.words import NO_PHRASE_PROOF, LogPhrases, PhraseProof
@@ -34,9 +34,15 @@ from pollex.rubrics.records import (
     RubricEvidence,
     get_detector_kind,
 )
-from pollex.rubrics.rubric import ANSWERED_BUILT_IN, PERSON_SOURCE, TONE_KINDS, Rubric, is_built_in
-from pollex.rubrics.worth import measure_worth
-from pollex.selection.losses import MAX_EVAL_DIFFERENCE, compute_theta_c
+from pollex.rubrics.rubric import (
+    ANSWERED_BY_BUILT_IN_JUDGE,
+    PERSON_SOURCE,
+    TONE_SOURCE_KINDS,
+    Rubric,
+    is_built_in_source,
+)
+from pollex.rubrics.worth import compute_evidence_of_rubric
+from pollex.selection.losses import MAX_EVAL_DIFFERENCE, compute_midpoint_of_class_means
 from pollex.selection.multi_split import (
     EVENT_RANK,
     HALVING_ALPHA,
@@ -44,18 +50,18 @@ from pollex.selection.multi_split import (
     TONE_RANK,
     MultiSplit,
     NarrowedFamilies,
-    add_hints,
-    adjust_by_holm,
-    compute_one_sided_p,
-    find_holding,
-    keep_one_a_block,
-    keep_one_a_family,
-    prove_rubrics,
+    add_unproven_rubrics_as_hints,
+    adjust_p_values_by_holm,
+    compute_fisher_p_values_of_rubrics,
+    find_where_rubrics_hold,
+    keep_one_conversation_per_block,
+    keep_one_rubric_per_family,
+    prove_rubrics_by_halvings,
 )
-from pollex.selection.netsat import add_rubrics
-from pollex.selection.policies import ALPHAS, get_policy
+from pollex.selection.netsat import sum_rubric_values
+from pollex.selection.policies import CROSS_VALIDATED_ALPHAS_BY_POLICY, get_selection_policy
 from pollex.selection.pool import Pool
-from pollex.selection.prefix import compute_log_losses, find_best_length
+from pollex.selection.prefix import compute_log_losses_of_logistic_fit, find_best_rubric_list_length
 
 if TYPE_CHECKING:
     from pollex.calibration.thumbs import Fold
@@ -84,7 +90,7 @@ class Candidates:
     @cached_property
     def held(self) -> Bools:
         """Where rubrics hold `[conversation, rubric]`: nowhere that the occasion never came up."""
-        return find_holding(self.values, self.came_up)
+        return find_where_rubrics_hold(self.values, self.came_up)
 
     @property
     def labels(self) -> Bools:
@@ -121,7 +127,7 @@ class Candidates:
         return [rubric.id for rubric in self.rubrics]
 
 
-PROOFS_OF_A_DEED = 2
+MIN_PROOFS_OF_DEED = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,11 +182,11 @@ class WeighedPool:
         return cls(
             pool,
             np.array([rubric.polarity == "sat" for rubric in rubrics]),
-            np.array([rubric.source.partition(":")[0] in TONE_KINDS for rubric in rubrics]),
-            np.array([rank_by_kind(rubric) for rubric in rubrics], dtype=np.intp),
-            np.array([is_sure_deed(rubric) for rubric in rubrics], dtype=bool),
-            [name_family_of_rubric(rubric, family_of) for rubric in rubrics],
-            [family_of(name_detector(rubric)) for rubric in rubrics],
+            np.array([rubric.source.partition(":")[0] in TONE_SOURCE_KINDS for rubric in rubrics]),
+            np.array([rank_rubric_by_how_actionable(rubric) for rubric in rubrics], dtype=np.intp),
+            np.array([is_deed_with_reliable_detector(rubric) for rubric in rubrics], dtype=bool),
+            [get_family_name_of_rubric(rubric, family_of) for rubric in rubrics],
+            [family_of(get_detector_name_of_rubric(rubric)) for rubric in rubrics],
             number_dependent_blocks(pool.conversations),
             settings.limits,
             settings.most,
@@ -220,7 +226,7 @@ class WeighedPool:
             up = pool.labels[rows]
             came_up = None if pool.came_up is None else pool.came_up[rows]
             # what many random halvings of these conversations prove of each rubric
-            proved = prove_rubrics(
+            proved = prove_rubrics_by_halvings(
                 values,
                 up,
                 self.sat,
@@ -238,12 +244,12 @@ class WeighedPool:
                 np.where(self.mined, [proof.chosen for proof in proofs], proved.chosen),
             )
             # families are compared on one conversation a user, as independent tests need
-            alone = keep_one_a_block(
+            alone = keep_one_conversation_per_block(
                 np.ones(len(up), dtype=bool),
                 self.blocks[rows],
                 rng,
             )
-            leads = keep_one_a_family(
+            leads = keep_one_rubric_per_family(
                 values[alone],
                 up[alone],
                 self.sat,
@@ -269,7 +275,7 @@ class WeighedPool:
             return proved
 
         deeds = self.pool.only(columns)
-        alone = prove_rubrics(
+        alone = prove_rubrics_by_halvings(
             deeds.values[rows],
             deeds.labels[rows],
             self.sat[columns],
@@ -289,7 +295,7 @@ class WeighedPool:
         )
         p[columns] = np.minimum(
             1.0,
-            PROOFS_OF_A_DEED * np.minimum(alone.p, p[columns]),
+            MIN_PROOFS_OF_DEED * np.minimum(alone.p, p[columns]),
         )
 
         return MultiSplit(p, chosen)
@@ -307,7 +313,7 @@ class WeighedPool:
         order = narrowed.base
         # nothing is proven or likely: the policy chooses what a reader may look at
         if hints or not len(order):
-            order = add_hints(
+            order = add_unproven_rubrics_as_hints(
                 values,
                 up,
                 self.sat,
@@ -320,9 +326,9 @@ class WeighedPool:
 
         # a set has one rubric at least: the one that separates best
         if not len(order):
-            order = np.argsort(compute_one_sided_p(pool.held[rows], up, self.sat), kind="stable")[
-                :1
-            ]
+            order = np.argsort(
+                compute_fisher_p_values_of_rubrics(pool.held[rows], up, self.sat), kind="stable"
+            )[:1]
 
         return self.within_limits(order)
 
@@ -353,7 +359,7 @@ class MixedPool(WeighedPool):
     def models(self) -> Ints:
         """Columns of the model's rubrics, and of people's."""
         return np.flatnonzero(
-            [rubric.answered_by != ANSWERED_BUILT_IN for rubric in self.pool.rubrics]
+            [rubric.answered_by != ANSWERED_BY_BUILT_IN_JUDGE for rubric in self.pool.rubrics]
         )
 
     @cached_property
@@ -509,7 +515,7 @@ class MixedPool(WeighedPool):
             )
 
         # the same seed for every choice, so that equal conversations choose alike
-        chosen = get_policy(self.policy)(
+        chosen = get_selection_policy(self.policy)(
             self._pools[key],
             alpha,
             np.random.default_rng(self.seed),
@@ -546,17 +552,19 @@ class MixedPool(WeighedPool):
             for most in range(self.most + 1):
                 order = self._cut(chosen, alone, most)
                 # θ comes from outside the fifth, as the choice does
-                netsat = add_rubrics(self.pool.values[np.ix_(inside, order)])
-                above[most, out] = netsat[out] - compute_theta_c(netsat[~out], up[~out])
+                netsat = sum_rubric_values(self.pool.values[np.ix_(inside, order)])
+                above[most, out] = netsat[out] - compute_midpoint_of_class_means(
+                    netsat[~out], up[~out]
+                )
 
-        losses = np.array([compute_log_losses(scores, up) for scores in above])
-        return find_best_length(
+        losses = np.array([compute_log_losses_of_logistic_fit(scores, up) for scores in above])
+        return find_best_rubric_list_length(
             losses,
             instead=len(self.with_first(rows, alpha, 0, hints=hints)) > 0,
         )
 
 
-def rank_by_kind(rubric: Rubric) -> int:
+def rank_rubric_by_how_actionable(rubric: Rubric) -> int:
     """Return how easy a rubric is to act on."""
     detector = rubric.source.partition(":")[0]
     if detector in ("event", "rate"):
@@ -566,32 +574,32 @@ def rank_by_kind(rubric: Rubric) -> int:
     return TONE_RANK
 
 
-def is_sure_deed(rubric: Rubric) -> bool:
+def is_deed_with_reliable_detector(rubric: Rubric) -> bool:
     """Tell whether a rubric is of a deed, and what finds it is known to be right: such a one may lead."""
     return rubric.kind == "deed" and not rubric.unsure
 
 
-def name_family_of_rubric(rubric: Rubric, family_of: Callable[[str], str]) -> str:
+def get_family_name_of_rubric(rubric: Rubric, family_of: Callable[[str], str]) -> str:
     """Name a rubric's family: of a deed what finds it, whatever its object; of others their broadest pattern."""
-    source = name_detector(rubric)
-    if is_sure_deed(rubric) and is_built_in(source):
+    source = get_detector_name_of_rubric(rubric)
+    if is_deed_with_reliable_detector(rubric) and is_built_in_source(source):
         return get_detector_kind(source).partition(":")[2]
     return family_of(source)
 
 
-def name_detector(rubric: Rubric) -> str:
+def get_detector_name_of_rubric(rubric: Rubric) -> str:
     """Name what a rubric is found by: its source, or itself where a person's or a model's words are all there is."""
     if rubric.source == PERSON_SOURCE or "@" in rubric.source:
         return rubric.id
     return rubric.source
 
 
-def make_key(rubric: Rubric) -> tuple[str, str]:
+def make_rubric_key_across_folds(rubric: Rubric) -> tuple[str, str]:
     """Name a rubric alike in the pools of all folds."""
-    return rubric.polarity, name_detector(rubric)
+    return rubric.polarity, get_detector_name_of_rubric(rubric)
 
 
-def describe_families(
+def make_json_of_rubric_families(
     weighed: WeighedPool, narrowed: NarrowedFamilies
 ) -> dict[str, dict[str, object]]:
     """Return what each rubric that leads a family consists of, by its id, as JSON values.
@@ -610,7 +618,7 @@ def describe_families(
         often = held.sum(axis=0)
         # a narrower form holds in fewer conversations
         narrower = [member for member in family.tolist() if often[member] < often[first]]
-        deeds, within = list_deeds_of_outcome(weighed, narrowed, first)
+        deeds, within = list_deeds_behind_outcome_rubric(weighed, narrowed, first)
         members = []
         # a deed consists of its narrower forms, an outcome of deeds
         for column in narrower if weighed.deeds[first] else deeds:
@@ -620,11 +628,11 @@ def describe_families(
                 member = make_family_member(
                     rubric,
                     among,
-                    measure_worth(held[:, column], up, together),
+                    compute_evidence_of_rubric(held[:, column], up, together),
                 )
                 # a deed that makes a difference within the outcome has its figures there, too
                 if column in within:
-                    inside = measure_worth(
+                    inside = compute_evidence_of_rubric(
                         held[here, column],
                         up[here],
                         together[here],
@@ -637,13 +645,13 @@ def describe_families(
         families[pool.ids[first]] = Family(
             n=int(here.sum()),
             members=tuple(sorted(members, key=lambda member: (-member.among, member.id))),
-            worth=measure_worth(here, up, together),
+            worth=compute_evidence_of_rubric(here, up, together),
         ).model_dump(mode="json")
 
     return families
 
 
-def list_deeds_of_outcome(
+def list_deeds_behind_outcome_rubric(
     weighed: WeighedPool, narrowed: NarrowedFamilies, first: int
 ) -> tuple[list[int], list[int]]:
     """Return the deeds of an outcome's broadest family, and those that make a difference where the outcome holds.
@@ -658,13 +666,13 @@ def list_deeds_of_outcome(
     # what has an entry of its own, by its detector, whatever its object
     entries = set()
     for column in narrowed.base.tolist():
-        entries.add(get_detector_kind(name_detector(rubrics[column])))
+        entries.add(get_detector_kind(get_detector_name_of_rubric(rubrics[column])))
 
     # other deeds of the same side and of the same broadest pattern
     columns = []
     for column in np.flatnonzero(weighed.deeds & (weighed.sat == weighed.sat[first])).tolist():
         if (
-            get_detector_kind(name_detector(rubrics[column])) not in entries
+            get_detector_kind(get_detector_name_of_rubric(rubrics[column])) not in entries
             and weighed.broadest[column] == weighed.broadest[first]
         ):
             columns.append(column)
@@ -676,12 +684,14 @@ def list_deeds_of_outcome(
     # thumbs are compared inside the outcome's conversations alone
     held = weighed.pool.held
     rows = held[:, first]
-    p = compute_one_sided_p(
+    p = compute_fisher_p_values_of_rubrics(
         held[np.ix_(rows, candidates)],
         weighed.pool.labels[rows],
         weighed.sat[candidates],
     )
-    return columns, [int(column) for column in candidates[adjust_by_holm(p) <= PROVEN_LEVEL]]
+    return columns, [
+        int(column) for column in candidates[adjust_p_values_by_holm(p) <= PROVEN_LEVEL]
+    ]
 
 
 def make_family_member(
@@ -689,7 +699,7 @@ def make_family_member(
 ) -> FamilyMember:
     """Return a narrower form with its best quote, and its thumbs where it was judged by itself."""
     quote = rubric.quotes[0] if rubric.quotes else None
-    source = name_detector(rubric) if worth else ""
+    source = get_detector_name_of_rubric(rubric) if worth else ""
     return FamilyMember(
         id=rubric.id,
         text=rubric.text,
@@ -700,14 +710,14 @@ def make_family_member(
     )
 
 
-NEVER_VALUES_TRIED = (0.0, MAX_EVAL_DIFFERENCE / 4)
+VALUES_TRIED_FOR_NEVER_CAME_UP = (0.0, MAX_EVAL_DIFFERENCE / 4)
 """Values of "never came up" that are tried for a side, beside neutral and the mean of its rubrics."""
 
-HALFWAY_ANSWERS = 30
+ANSWERS_FOR_HALF_TRUST_IN_LEARNED_VALUE = 30
 """Answers "never came up" of a side at which half of what they show is believed."""
 
 
-def learn_never_values(
+def learn_never_came_up_values_of_rubrics(
     table: GivenAnswers,
     training: Sequence[Conversation],
     rubrics: Sequence[Rubric],
@@ -728,7 +738,7 @@ def learn_never_values(
         if never.any():
             # without a learned value, “never came up” stands as neutral among the terms
             signed, answered = replace(table, never_counts={}).matrix(training, of_side)
-            value = learn_never_value(
+            value = learn_never_came_up_value_of_side(
                 signed,
                 answered & ~never,
                 never,
@@ -739,7 +749,7 @@ def learn_never_values(
     return value_by_id
 
 
-def learn_never_value(
+def learn_never_came_up_value_of_side(
     signed: Floats,
     came_up: Bools,
     never: Bools,
@@ -754,7 +764,7 @@ def learn_never_value(
     """
     # where all thumbs are alike, no value separates better than another
     if up.all() or not up.any():
-        return NEUTRAL_VALUE
+        return MIDDLE_OPTION_VALUE
 
     # a rubric weighs as often as its occasion never came up
     weights = never.sum(axis=0)
@@ -763,7 +773,7 @@ def learn_never_value(
     if came_up.any():
         usual = float(np.abs(signed[came_up]).mean())
     else:
-        usual = NEUTRAL_VALUE
+        usual = MIDDLE_OPTION_VALUE
 
     def separates(value: float) -> float:
         """Return the mean AUC of the rubrics, each alone."""
@@ -776,13 +786,15 @@ def learn_never_value(
         )
 
     # neutral comes first, so that it wins between equals
-    best = max((NEUTRAL_VALUE, *NEVER_VALUES_TRIED, usual), key=separates)
+    best = max((MIDDLE_OPTION_VALUE, *VALUES_TRIED_FOR_NEVER_CAME_UP, usual), key=separates)
     n = int(weights.sum())
-    return NEUTRAL_VALUE + (best - NEUTRAL_VALUE) * n / (n + HALFWAY_ANSWERS)
+    return MIDDLE_OPTION_VALUE + (best - MIDDLE_OPTION_VALUE) * n / (
+        n + ANSWERS_FOR_HALF_TRUST_IN_LEARNED_VALUE
+    )
 
 
 CROSSFIT_FOLDS = 5
-NO_CROSS_FITTED_FIGURES = (
+NO_CROSS_FITTED_FIGURES_NOTE = (
     "There are no cross-fitted figures: without a fifth of the conversations, built-in roles would have found none of "
     "the rubrics that people left in the pool."
 )
@@ -815,8 +827,10 @@ class FoldPart:
         """NetSAT less the fold's own θ `[labeled row]`."""
         pool = self.weighed.pool
         training = ~self.labeled_out
-        netsat = add_rubrics(pool.values[:, self.chosen])
-        return np.asarray(netsat - compute_theta_c(netsat[training], pool.labels[training]))
+        netsat = sum_rubric_values(pool.values[:, self.chosen])
+        return np.asarray(
+            netsat - compute_midpoint_of_class_means(netsat[training], pool.labels[training])
+        )
 
     @cached_property
     def held(self) -> Bools:
@@ -845,7 +859,7 @@ class FoldPart:
         named = (
             i
             for i, candidate in enumerate(self.made.rubrics)
-            if make_key(candidate) == make_key(rubric)
+            if make_rubric_key_across_folds(candidate) == make_rubric_key_across_folds(rubric)
         )
         return next((i for i in named if i in columns), None)
 
@@ -932,17 +946,19 @@ def cross_fit(material: Material, pool: Candidates) -> CrossFit:
     return cross_fit
 
 
-def list_with_graded(material: Material, pool: Candidates) -> list[Conversation]:
+def list_training_and_graded_conversations(
+    material: Material, pool: Candidates
+) -> list[Conversation]:
     """List the pool's training conversations, then those with a grade that is no thumb."""
     return [*pool.conversations, *material.table.judged(material.graded_training, pool.rubrics)]
 
 
-def list_with_thumbs(conversations: Sequence[Conversation]) -> list[Conversation]:
+def list_conversations_with_thumb(conversations: Sequence[Conversation]) -> list[Conversation]:
     """List the conversations that have a thumb."""
     return [conversation for conversation in conversations if conversation.label is not Label.NONE]
 
 
-def deal_held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:
+def assign_held_out_conversations_to_folds(material: Material) -> tuple[list[Conversation], Ints]:
     """List held-out conversations that have all answers, those with a thumb first, and deal them to folds.
 
     What is fitted for a fold sees all of the others, and all that taught. Where there are too few,
@@ -952,11 +968,13 @@ def deal_held_out_folds(material: Material) -> tuple[list[Conversation], Ints]:
         (*material.held_out, *material.graded_held_out),
         material.chosen,
     )
-    fold = deal_to_folds(material, judged)
+    fold = assign_conversations_to_folds(material, judged)
     return judged, np.zeros(len(judged), dtype=np.int64) if fold is None else fold
 
 
-def deal_to_folds(material: Material, conversations: Sequence[Conversation]) -> Ints | None:
+def assign_conversations_to_folds(
+    material: Material, conversations: Sequence[Conversation]
+) -> Ints | None:
     """Return the fold of each conversation; None where there are too few."""
     try:
         return assign_folds(conversations, CROSSFIT_FOLDS, material.settings.seed)
@@ -964,7 +982,7 @@ def deal_to_folds(material: Material, conversations: Sequence[Conversation]) -> 
         return None
 
 
-def apply_pool_edits(
+def apply_people_edits_to_remade_pool(
     material: Material,
     remade: MadePool,
     rows: Sequence[Conversation],
@@ -978,9 +996,13 @@ def apply_pool_edits(
         return remade
 
     # rubrics of different folds are matched by side and source
-    left = {make_key(rubric) for rubric in material.kept}
+    left = {make_rubric_key_across_folds(rubric) for rubric in material.kept}
     by_people = [rubric for rubric in material.kept if rubric.source == PERSON_SOURCE]
-    here = [place for place, rubric in enumerate(remade.rubrics) if make_key(rubric) in left]
+    here = [
+        place
+        for place, rubric in enumerate(remade.rubrics)
+        if make_rubric_key_across_folds(rubric) in left
+    ]
     # people's own rubrics come last, with the answers that a judge gave to them
     answers = np.concatenate(
         [remade.answers[:, here], material.table.probabilities(rows, by_people)],
@@ -1000,7 +1022,7 @@ def apply_pool_edits(
 
 def _choose_without_each_fold(material: Material, pool: Candidates) -> CrossFit:
     settings = material.settings
-    rows = list_with_graded(material, pool)
+    rows = list_training_and_graded_conversations(material, pool)
     labels = pool.labels
     # the α that is taken where folds can't compare any
     first = HALVING_ALPHA if settings.alpha is None else settings.alpha
@@ -1017,11 +1039,11 @@ def _choose_without_each_fold(material: Material, pool: Candidates) -> CrossFit:
 
     # a given α is the only one that is tried
     if settings.alpha is None:
-        alphas = ALPHAS[settings.policy]
+        alphas = CROSS_VALIDATED_ALPHAS_BY_POLICY[settings.policy]
     else:
         alphas = (settings.alpha,)
 
-    ways = _list_ways(material, pool, alphas)
+    ways = _list_alpha_and_hint_combinations(material, pool, alphas)
     # a free pool is made anew without each fold; one that was paid for stays
     free = material.make is not None
     tried: list[tuple[Bools, MadePool, WeighedPool, list[Ints]]] = []
@@ -1032,30 +1054,34 @@ def _choose_without_each_fold(material: Material, pool: Candidates) -> CrossFit:
         # conversations with a thumb stand first in `rows`
         labeled_out = out[: len(labels)]
         if free:
-            pool_made, weighed = _make_pool_anew(material, pool, rows, out)
+            pool_made, weighed = _remake_pool_without_fold(material, pool, rows, out)
         else:
-            pool_made, weighed = _take_paid_pool(material, pool, rows, labeled_out)
+            pool_made, weighed = _reuse_model_pool_without_fold(material, pool, rows, labeled_out)
 
         if not pool_made.rubrics:
-            return CrossFit(first, True, [], [], [NO_CROSS_FITTED_FIGURES])
+            return CrossFit(first, True, [], [], [NO_CROSS_FITTED_FIGURES_NOTE])
         orders = [weighed.order(~labeled_out, alpha, hints=hints) for alpha, hints in ways]
         values = weighed.pool.values[labeled_out]
         aucs[number] = [
-            compute_auc(add_rubrics(values[:, order]), labels[labeled_out]) for order in orders
+            compute_auc(sum_rubric_values(values[:, order]), labels[labeled_out])
+            for order in orders
         ]
         tried.append((out, pool_made, weighed, orders))
 
     # each fold chooses in the way that is best on the other folds
     parts = [
         FoldPart(
-            out, pool_made, weighed, orders[_find_best_way(np.delete(aucs, number, axis=0), ways)]
+            out,
+            pool_made,
+            weighed,
+            orders[_find_best_alpha_and_hint_combination(np.delete(aucs, number, axis=0), ways)],
         )
         for number, (out, pool_made, weighed, orders) in enumerate(tried)
     ]
 
     # What is told of each α is of the ways that differ by it: without hints, built-in rubrics are
     # chosen without α.
-    alpha, hints = ways[_find_best_way(aucs, ways)]
+    alpha, hints = ways[_find_best_alpha_and_hint_combination(aucs, ways)]
     ways_told = np.flatnonzero([way[1] == (hints or free) for way in ways])
     table = []
     for way, fold_aucs in zip(ways_told.tolist(), aucs[:, ways_told].T, strict=True):
@@ -1075,7 +1101,7 @@ def _choose_without_each_fold(material: Material, pool: Candidates) -> CrossFit:
     return CrossFit(alpha, hints, table, parts, [])
 
 
-def _list_ways(
+def _list_alpha_and_hint_combinations(
     material: Material,
     pool: Candidates,
     alphas: Sequence[float],
@@ -1090,11 +1116,11 @@ def _list_ways(
         return [(alphas[0], False), *hinted]
 
     # a pool without built-in rubrics has no way without hints
-    built_in = any(rubric.answered_by == ANSWERED_BUILT_IN for rubric in pool.rubrics)
+    built_in = any(rubric.answered_by == ANSWERED_BY_BUILT_IN_JUDGE for rubric in pool.rubrics)
     return [*((alpha, False) for alpha in alphas if built_in), *hinted]
 
 
-def _find_best_way(aucs: Floats, ways: Sequence[tuple[float, bool]]) -> int:
+def _find_best_alpha_and_hint_combination(aucs: Floats, ways: Sequence[tuple[float, bool]]) -> int:
     """Take the way with hints that has the highest AUC where they help by more than a standard error, else one without.
 
     Args:
@@ -1111,7 +1137,7 @@ def _find_best_way(aucs: Floats, ways: Sequence[tuple[float, bool]]) -> int:
     return bare
 
 
-def _make_pool_anew(
+def _remake_pool_without_fold(
     material: Material,
     pool: Candidates,
     rows: Sequence[Conversation],
@@ -1121,7 +1147,7 @@ def _make_pool_anew(
     assert material.make is not None, "what is chosen by evidence can be made anew"
     # only conversations with a thumb make rubrics, and these stand first in `rows`
     training = ~out & (np.arange(len(rows)) < len(pool.labels))
-    remade = apply_pool_edits(material, material.make(rows, training), rows)
+    remade = apply_people_edits_to_remade_pool(material, material.make(rows, training), rows)
     left = make_candidates(remade, pool.conversations, material.table.rule)
 
     return remade, WeighedPool.of(
@@ -1129,7 +1155,7 @@ def _make_pool_anew(
     )
 
 
-def _take_paid_pool(
+def _reuse_model_pool_without_fold(
     material: Material,
     pool: Candidates,
     rows: Sequence[Conversation],
@@ -1144,7 +1170,7 @@ def _take_paid_pool(
 
     table = replace(
         material.table,
-        never_counts=learn_never_values(material.table, training, pool.rubrics),
+        never_counts=learn_never_came_up_values_of_rubrics(material.table, training, pool.rubrics),
     )
     leads = np.array([rubric.leads for rubric in pool.rubrics], dtype=bool)
     pool_made = MadePool(

@@ -12,7 +12,7 @@ from pollex.conversations.logs import Logs
 from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.answers import (
     LIKERT_OPTIONS,
-    NEUTRAL_VALUE,
+    MIDDLE_OPTION_VALUE,
     NEVER_CAME_UP_OPTION,
     Answer,
     Option,
@@ -24,8 +24,8 @@ from pollex.rubrics.records import LLM_JUDGE_KIND, JudgeRecord, StarterRecord
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.score import compute_answer_value
 from pollex.rubrics.tone import ToneForm, ToneRecord
-from pollex.selection.multi_split import find_holding
-from pollex.selection.netsat import add_rubrics
+from pollex.selection.multi_split import find_where_rubrics_hold
+from pollex.selection.netsat import sum_rubric_values
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class GivenAnswers:
 
     def _value(self, conversation_id: str, rubric_id: str) -> float | None:
         if (conversation_id, rubric_id) in self.never:
-            return self.never_counts.get(rubric_id, NEUTRAL_VALUE)
+            return self.never_counts.get(rubric_id, MIDDLE_OPTION_VALUE)
         return self.values.get(conversation_id, {}).get(rubric_id)
 
     def answered(
@@ -133,7 +133,7 @@ class GivenAnswers:
     def held(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> Bools:
         """Tell where rubrics hold `[conversation, rubric]`; one whose occasion never came up doesn't."""
         values, _ = self.matrix(conversations, rubrics)
-        return find_holding(values, self.came_up(conversations, rubrics))
+        return find_where_rubrics_hold(values, self.came_up(conversations, rubrics))
 
     def came_up(self, conversations: Sequence[Conversation], rubrics: Sequence[Rubric]) -> Bools:
         """Tell where the occasions of rubrics came up `[conversation, rubric]`."""
@@ -208,7 +208,7 @@ class Starter:
 
     def netsats(self, conversations: Sequence[Conversation]) -> Floats:
         """Return its NetSAT `[conversation]`; an unanswered rubric counts as its mean."""
-        return add_rubrics(self.table.matrix(conversations, self.record.rubrics)[0])
+        return sum_rubric_values(self.table.matrix(conversations, self.record.rubrics)[0])
 
 
 @dataclass(frozen=True, eq=False)

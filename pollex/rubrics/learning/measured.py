@@ -10,37 +10,41 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pollex.calibration.candidates import BEGINNING_IN_WORDS, CandidateScore, LabelsPoint
+from pollex.calibration.candidates import (
+    NETWORK_STARTING_MODEL_DESCRIPTION,
+    CandidateScore,
+    LabelsPoint,
+)
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import flag_positive_labels
 from pollex.conversations.splits import flag_queue_preferred, number_dependent_blocks
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.classification import (
-    assess_scores,
+    assess_scores_against_labels,
     compute_auc,
     estimate_auc,
     estimate_auc_difference,
-    estimate_recovered_share,
-    measure_auc_by_labels,
+    estimate_share_of_plain_auc_gain_reached,
+    measure_auc_by_label_count,
 )
-from pollex.measures.correlations import estimate_mean_correlation
-from pollex.measures.drift import count_in_bins, make_bin_edges
+from pollex.measures.correlations import estimate_mean_correlation_of_rubrics
+from pollex.measures.drift import count_values_in_bins, make_bin_edges
 from pollex.measures.intervals import Figure
 from pollex.rubrics.answers import OPTIONS_BY_SCALE
-from pollex.rubrics.learning.choice import list_candidates
+from pollex.rubrics.learning.choice import list_rubrics_to_choose_from
 from pollex.rubrics.learning.crossfit import (
     Candidates,
     CrossFit,
     FoldPart,
     WeighedPool,
+    assign_held_out_conversations_to_folds,
     cross_fit,
-    deal_held_out_folds,
-    list_with_thumbs,
+    list_conversations_with_thumb,
     make_family_member,
 )
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.thumbs import FittedThumbs, collect_grades_on_scales
-from pollex.rubrics.learning.tone import fit_signals
+from pollex.rubrics.learning.tone import fit_logistic_model_of_signals
 from pollex.rubrics.records import (
     Baseline,
     CalibratorRecord,
@@ -57,33 +61,37 @@ from pollex.rubrics.records import (
 )
 from pollex.rubrics.rubric import Polarity, Reason, Rubric
 from pollex.rubrics.worth import (
-    FURTHER_LABELS_TOLD,
+    FURTHER_LABELS_IN_FORECAST,
     CurvePoint,
     Reach,
+    compute_evidence_of_rubric,
+    compute_share_with_interval,
     count_thumbs,
-    measure_probabilities,
-    measure_share,
+    measure_probability_quality,
     measure_share_among,
     measure_signal_share,
-    measure_worth,
 )
-from pollex.selection.losses import compute_theta_c
-from pollex.selection.multi_split import adjust_by_holm, compute_one_sided_p, keep_one_a_block
-from pollex.selection.netsat import add_in_order, add_rubrics
+from pollex.selection.losses import compute_midpoint_of_class_means
+from pollex.selection.multi_split import (
+    adjust_p_values_by_holm,
+    compute_fisher_p_values_of_rubrics,
+    keep_one_conversation_per_block,
+)
+from pollex.selection.netsat import sum_rubric_columns_in_order, sum_rubric_values
 from pollex.selection.threshold import (
     GuaranteedWindow,
     Window,
     fit_guaranteed_window,
-    fit_window,
+    fit_uncertainty_window,
     is_probability_clear,
 )
 
-Scored = tuple[Floats, Floats]
+TrainingAndUnseenLogOdds = tuple[Floats, Floats]
 """Log-odds of being positive `[conversation]`, of training conversations and of others."""
 
-WORDS_BASELINE = "TF-IDF + logistic regression"
-SIGNALS_BASELINE = "signals + logistic regression"
-CONSTANT_BASELINE = "constant"
+WORDS_BASELINE_NAME = "TF-IDF + logistic regression"
+SIGNALS_BASELINE_NAME = "signals + logistic regression"
+CONSTANT_BASELINE_NAME = "constant"
 
 
 class PlainMethods:
@@ -115,33 +123,38 @@ class PlainMethods:
         self.training = training
         self.positive = positive
         self.measured = measured
-        texts = [join_turns(c) for c in training]
+        texts = [join_turn_texts(c) for c in training]
         # where folds measure, scores come from models without the fold, further below
         if crossfitted:
             held_out = []
         else:
-            held_out = [join_turns(c) for c in measured]
+            held_out = [join_turn_texts(c) for c in measured]
 
         # features of training conversations come first
         training_features = features[: len(training)]
         rest = features[len(training) :]
         # the constant method says of every conversation what most of training is
         constant = 1.0 if positive.mean() >= 0.5 else -1.0
-        self.scores: dict[str, Scored] = {
-            WORDS_BASELINE: score_by_words(texts, held_out, positive),
-            CONSTANT_BASELINE: (np.full(len(training), constant), np.full(len(measured), constant)),
-            SIGNALS_BASELINE: score_by_signals(training_features, rest, positive),
+        self.scores: dict[str, TrainingAndUnseenLogOdds] = {
+            WORDS_BASELINE_NAME: score_conversations_by_words_baseline(texts, held_out, positive),
+            CONSTANT_BASELINE_NAME: (
+                np.full(len(training), constant),
+                np.full(len(measured), constant),
+            ),
+            SIGNALS_BASELINE_NAME: score_conversations_by_signals_baseline(
+                training_features, rest, positive
+            ),
         }
         # each way scores a fold's conversations by a model that was fitted without them
         ways: dict[str, Callable[[Bools], Floats]] = {
-            WORDS_BASELINE: lambda out: score_by_words(
+            WORDS_BASELINE_NAME: lambda out: score_conversations_by_words_baseline(
                 list(compress(texts, ~out)), list(compress(texts, out)), positive[~out]
             )[1],
-            SIGNALS_BASELINE: lambda out: score_by_signals(
+            SIGNALS_BASELINE_NAME: lambda out: score_conversations_by_signals_baseline(
                 training_features[~out], training_features[out], positive[~out]
             )[1],
         }
-        self.strongest = WORDS_BASELINE
+        self.strongest = WORDS_BASELINE_NAME
         reached = -1.0
         # a mask of training conversations for each fold
         outs = (
@@ -192,7 +205,7 @@ class PlainMethods:
             baselines.append(
                 Baseline(
                     name=name,
-                    training=assess_scores(
+                    training=assess_scores_against_labels(
                         training_scores,
                         self.positive,
                         0.0,
@@ -200,7 +213,7 @@ class PlainMethods:
                         rng,
                         together=training_blocks,
                     ),
-                    held_out=assess_scores(
+                    held_out=assess_scores_against_labels(
                         unseen, truth, 0.0, np.zeros(len(unseen), bool), rng, together=blocks
                     )
                     if held_out
@@ -219,11 +232,11 @@ class PlainMethods:
         return baselines
 
 
-def score_by_words(
+def score_conversations_by_words_baseline(
     training: Sequence[str],
     unseen: Sequence[str],
     positive: Bools,
-) -> Scored:
+) -> TrainingAndUnseenLogOdds:
     """Fit words and pairs of words that two conversations have, sublinear, C = 10, balanced classes."""
     # a second, needed by `learn` alone
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -251,13 +264,15 @@ def score_by_words(
     return np.asarray(model.decision_function(training_words)), others
 
 
-def score_by_signals(training: Floats, unseen: Floats, positive: Bools) -> Scored:
+def score_conversations_by_signals_baseline(
+    training: Floats, unseen: Floats, positive: Bools
+) -> TrainingAndUnseenLogOdds:
     """Fit all signals of mood and flow `[conversation, feature]`, as tone is fitted."""
-    slopes, intercept = fit_signals(training, positive)
+    slopes, intercept = fit_logistic_model_of_signals(training, positive)
     return training @ slopes + intercept, unseen @ slopes + intercept
 
 
-def join_turns(conversation: Conversation) -> str:
+def join_turn_texts(conversation: Conversation) -> str:
     """Return the text of all turns, without roles."""
     # lone surrogates, which can't be encoded, become question marks
     return (
@@ -297,16 +312,16 @@ class TrainingScores:
     def of(cls, material: Material, selection: Mapping[str, object]) -> TrainingScores:
         """Gather the scores of both sides."""
         training, (held_out, dealt) = (
-            list_candidates(material).conversations,
-            deal_held_out_folds(material),
+            list_rubrics_to_choose_from(material).conversations,
+            assign_held_out_conversations_to_folds(material),
         )
         # a grade without a thumb says nothing of θ
-        held_out = list_with_thumbs(held_out)
+        held_out = list_conversations_with_thumb(held_out)
         # added up one by one in the set's order, as scoring does
         sums = []
         for side in (training, held_out):
             values, _ = material.table.matrix(side, material.chosen)
-            sums.append(add_in_order(values.T, len(side)))
+            sums.append(sum_rubric_columns_in_order(values.T, len(side)))
 
         scores, others = sums
         # training scores by rubrics chosen without the conversation, where there were folds
@@ -328,7 +343,7 @@ class TrainingScores:
         honest = self.honest[rows]
         up = self.up[rows]
         if theta is None:
-            theta = compute_theta_c(self.own[rows], up)
+            theta = compute_midpoint_of_class_means(self.own[rows], up)
 
         # only scores by rubrics that did not see the conversation can promise anything
         promised = None
@@ -338,7 +353,7 @@ class TrainingScores:
         # a window, too, needs scores of conversations that took no part in the choice
         judged_unseen = self.promises or bool((self.fold >= 0).any())
         if judged_unseen:
-            window = fit_window(honest, up, theta)
+            window = fit_uncertainty_window(honest, up, theta)
         else:
             window = Window(None, None, fitted=False)
 
@@ -379,7 +394,9 @@ class UnseenScores:
         taught: TrainingScores,
     ) -> UnseenScores:
         """Measure what was held out, each fold by what was fitted without it."""
-        conversations = list_with_thumbs(deal_held_out_folds(material)[0])
+        conversations = list_conversations_with_thumb(
+            assign_held_out_conversations_to_folds(material)[0]
+        )
         held = material.table.held(conversations, material.chosen)
         rows = np.flatnonzero(taught.fold >= 0)
 
@@ -401,7 +418,7 @@ class UnseenScores:
         theta: float,
     ) -> UnseenScores:
         """Measure what was learned without each fold on that fold; what a queue preferred is in no figure."""
-        pool = list_candidates(material)
+        pool = list_rubrics_to_choose_from(material)
         fit = cross_fit(material, pool)
         fold = np.zeros(len(pool.labels), dtype=np.int64)
         held, unseen_there = fit.held_of(material.chosen)
@@ -471,7 +488,7 @@ def make_unseen_scores(
     theta: float,
 ) -> UnseenScores:
     """Return the conversations that figures are of; none where nothing was held out, and labels are too few."""
-    if material.crossfitted and cross_fit(material, list_candidates(material)).parts:
+    if material.crossfitted and cross_fit(material, list_rubrics_to_choose_from(material)).parts:
         return UnseenScores.crossfitted(material, fitted, theta)
     return UnseenScores.held_out(material, fitted, taught)
 
@@ -481,7 +498,7 @@ def make_spread_record(netsat: Floats) -> SpreadRecord:
     edges = make_bin_edges(netsat)
     return SpreadRecord(
         edges=tuple(edges.tolist()),
-        counts=tuple(count_in_bins(netsat, edges).astype(int).tolist()),
+        counts=tuple(count_values_in_bins(netsat, edges).astype(int).tolist()),
     )
 
 
@@ -510,7 +527,9 @@ def measure_rubric_evidence(
 
         words, came_up = occasions.get(rubric.id, ("", None))
         rows = None if came_up is None else came_up[measured]
-        worth = measure_worth(held[measured], up[measured], unit[measured], rows, words)
+        worth = compute_evidence_of_rubric(
+            held[measured], up[measured], unit[measured], rows, words
+        )
         counted = count_thumbs(everywhere, up, unit, came_up, worth)
         worths[rubric.id] = worth.model_copy(update={"counted": counted})
 
@@ -570,7 +589,7 @@ def measure_further_signals(
     return shares
 
 
-def make_standings(
+def make_standings_of_chosen_rubrics(
     material: Material,
     selection: dict[str, Any],
     training: Sequence[Conversation],
@@ -606,7 +625,9 @@ def make_standings(
     rng = np.random.default_rng([material.settings.seed, 10])
     every = np.ones(len(testing), dtype=bool)
     testing = list(
-        compress(testing, keep_one_a_block(every, number_dependent_blocks(testing), rng))
+        compress(
+            testing, keep_one_conversation_per_block(every, number_dependent_blocks(testing), rng)
+        )
     )  # a user counts once
     up = flag_positive_labels(testing)
     both_thumbs = 0 < up.sum() < len(up)
@@ -617,7 +638,9 @@ def make_standings(
     # where labels can't tell, p is 1, and every rubric a hint
     sat = np.array([rubric.polarity == "sat" for rubric in chosen], dtype=bool)
     if both_thumbs:
-        p = adjust_by_holm(compute_one_sided_p(material.table.held(testing, chosen), up, sat))
+        p = adjust_p_values_by_holm(
+            compute_fisher_p_values_of_rubrics(material.table.held(testing, chosen), up, sat)
+        )
     else:
         p = np.ones(len(chosen))
 
@@ -681,14 +704,14 @@ def list_merged_families(
     return families
 
 
-def measure_never_came_up(
+def measure_share_where_rubric_never_came_up(
     table: GivenAnswers,
     training: Sequence[Conversation],
     rubric: Rubric,
 ) -> Figure:
     """Return the share of answered training conversations in which a rubric's occasion never came up."""
     answered = [c.id for c in training if rubric.id in table.distributions.get(c.id, {})]
-    return measure_share(
+    return compute_share_with_interval(
         sum((id_, rubric.id) in table.never for id_ in answered),
         len(answered),
     )
@@ -717,14 +740,14 @@ def measure_rubrics_alone(
             by=by[rubric.id],
             spread=float(rubric_values.std()),
             commonest=commonest,
-            share=measure_share(n, len(training)),
+            share=compute_share_with_interval(n, len(training)),
             auc=estimate_auc(rubric_values, up, rng, 500, blocks),
         )
 
     return alone
 
 
-def make_guarantee(
+def make_guaranteed_window_record(
     guaranteed_window: GuaranteedWindow | None, unseen: UnseenScores
 ) -> GuaranteedWindow | None:
     """Record the window with a guarantee; its figures are of what was held out."""
@@ -756,11 +779,11 @@ def make_calibrator_record(
 ) -> tuple[CalibratorRecord, bytes]:
     """Return the chosen probability model with the figures of both sides, and its arrays."""
     # scikit-learn comes with it, and takes a second to import
-    from pollex.calibration.storage import pack_calibrator
+    from pollex.calibration.storage import serialize_calibrator
 
     rng = np.random.default_rng([material.settings.seed, 4])
     model = fitted.model
-    pack = pack_calibrator(model.model, model.rating)
+    pack = serialize_calibrator(model.model, model.rating)
     # training probabilities by models that did not see them; None where nothing was compared
     training_probability = comparison["held_out"]
     held_out = unseen.conversations
@@ -775,16 +798,16 @@ def make_calibrator_record(
     record = CalibratorRecord(
         chosen=comparison["chosen"],
         why=comparison.get("why", ""),
-        begins=BEGINNING_IN_WORDS,
+        begins=NETWORK_STARTING_MODEL_DESCRIPTION,
         curve=tuple(LabelsPoint(**row) for row in comparison.get("curve", ())),
         compared=tuple(CandidateScore(**row) for row in comparison["compared"]),
         labels=len(training) + (0 if unseen.folds else len(held_out)),
-        training=measure_probabilities(
+        training=measure_probability_quality(
             np.array(training_probability), positive, share, rng, number_dependent_blocks(training)
         )
         if training_probability
         else None,
-        held_out=measure_probabilities(
+        held_out=measure_probability_quality(
             unseen.probability, truth, share, rng, number_dependent_blocks(held_out)
         )
         if held_out
@@ -811,7 +834,7 @@ def make_rating_record(
     from pollex.measures.distributions import Predictions
     from pollex.measures.distributions import assess_predictions as assess_grades
 
-    held_out, _ = deal_held_out_folds(material)
+    held_out, _ = assign_held_out_conversations_to_folds(material)
     grades, scales = collect_grades_on_scales(comparison_of_grades, held_out)
     # the first scale is the one that is predicted
     graded = ~np.isnan(grades[:, 0])
@@ -886,15 +909,15 @@ def make_data_record(
     )
 
 
-CURVE_SHARES = (0.25, 0.5, 0.75)
+LABEL_SHARES_OF_LEARNING_CURVE = (0.25, 0.5, 0.75)
 """Of the labels, chosen with so many."""
-DRAWS_A_SHARE = 2
-MIN_CONVERSATIONS_OF_CURVE = 5
+RANDOM_DRAWS_PER_LABEL_SHARE = 2
+MIN_LABELS_PER_CLASS_FOR_LEARNING_CURVE = 5
 """Labels of a class below which nothing is chosen."""
-POLARITIES: tuple[Polarity, ...] = ("sat", "dsat")
+POLARITIES_SAT_FIRST: tuple[Polarity, ...] = ("sat", "dsat")
 
 
-def measure_reach(
+def measure_reach_of_rubric_set(
     material: Material,
     rubrics: Sequence[ChosenRubric],
     unseen: UnseenScores,
@@ -905,7 +928,7 @@ def measure_reach(
 
     Args:
         pool_values: Of the whole pool on held-out conversations `[conversation, rubric]`, those of
-            `GivenAnswers.answered` and of `list_candidates`; None where they would have to be paid for.
+            `GivenAnswers.answered` and of `list_rubrics_to_choose_from`; None where they would have to be paid for.
     """
     if not unseen.conversations:
         return None
@@ -922,34 +945,34 @@ def measure_reach(
     covered = np.asarray(unseen.held[:, leads].any(axis=1))
     # good is decided from even odds on
     good = unseen.probability >= 0.5
-    pool = list_candidates(material)
+    pool = list_rubrics_to_choose_from(material)
     # where folds measure, each conversation has the findings of the fold without it
     if unseen.folds:
         rows = {c.id: row for row, c in enumerate(pool.conversations)}
         covered = cross_fit(material, pool).covered[[rows[c.id] for c in unseen.conversations]]
 
-    curve, more = measure_curve(pool, pool_values, unseen, truth, unit, material)
+    curve, more = measure_learning_curve(pool, pool_values, unseen, truth, unit, material)
     return Reach(
         coverage=measure_share_among(~truth, covered, unit),
         false_alarms=measure_share_among(truth, covered, unit),
         recall_up=measure_share_among(truth, good, unit),
         recall_down=measure_share_among(~truth, ~good, unit),
         beside=plain.strongest,
-        recovered=estimate_recovered_share(
+        recovered=estimate_share_of_plain_auc_gain_reached(
             unseen.netsat, plain.scores[plain.strongest][1], truth, unit, rng
         ),
         correlation={
-            side: estimate_mean_correlation(
+            side: estimate_mean_correlation_of_rubrics(
                 values[:, [r.polarity == side for r in rubrics]], unit, rng
             )
-            for side in POLARITIES
+            for side in POLARITIES_SAT_FIRST
         },
         curve=curve,
         more=more,
     )
 
 
-def measure_curve(
+def measure_learning_curve(
     pool: Candidates,
     pool_values: Floats | None,
     unseen: UnseenScores,
@@ -958,7 +981,7 @@ def measure_curve(
     material: Material,
 ) -> tuple[tuple[CurvePoint, ...], Figure]:
     """Measure the AUC of choices with fewer labels; without a curve, the figure says why."""
-    if why := explain_no_curve(material, pool_values, unseen, pool.labels, truth):
+    if why := explain_missing_learning_curve(material, pool_values, unseen, pool.labels, truth):
         return (), Figure(None, n=len(truth), undefined=why)
 
     rng = np.random.default_rng([material.settings.seed, 7])
@@ -967,10 +990,15 @@ def measure_curve(
     labels = round(len(pool.labels) * (1 - 1 / unseen.folds if unseen.folds else 1))
     rows = {c.id: row for row, c in enumerate(pool.conversations)}
     scores: dict[int, list[Floats]] = {}
-    for share in CURVE_SHARES:
+    for share in LABEL_SHARES_OF_LEARNING_CURVE:
         # with fewer labels inside each fold, put together from folds that did not see the row
         if unseen.folds:
-            netsat = fit.gathered([score_by_fewer(part, share, fit, rng) for part in fit.parts])
+            netsat = fit.gathered(
+                [
+                    score_by_rubrics_chosen_with_fewer_labels(part, share, fit, rng)
+                    for part in fit.parts
+                ]
+            )
             scores[round(share * labels)] = [netsat[[rows[c.id] for c in unseen.conversations]]]
         else:
             assert pool_values is not None, "there is no curve without"
@@ -982,19 +1010,23 @@ def measure_curve(
             )
             # several draws, as one of so few labels says little
             orders = []
-            for _ in range(DRAWS_A_SHARE):
+            for _ in range(RANDOM_DRAWS_PER_LABEL_SHARE):
                 orders.append(
-                    choose_by_share(weighed, np.ones(len(rows), dtype=bool), share, fit, rng)[1]
+                    choose_rubrics_by_share_of_labels(
+                        weighed, np.ones(len(rows), dtype=bool), share, fit, rng
+                    )[1]
                 )
-            scores[round(share * labels)] = [add_rubrics(pool_values[:, order]) for order in orders]
+            scores[round(share * labels)] = [
+                sum_rubric_values(pool_values[:, order]) for order in orders
+            ]
 
     # the last point is the set itself
     scores[labels] = [unseen.netsat]
-    points, more = measure_auc_by_labels(scores, truth, unit, rng, FURTHER_LABELS_TOLD)
+    points, more = measure_auc_by_label_count(scores, truth, unit, rng, FURTHER_LABELS_IN_FORECAST)
     return tuple(CurvePoint(labels=size, auc=auc) for size, auc in points.items()), more
 
 
-def choose_by_share(
+def choose_rubrics_by_share_of_labels(
     weighed: WeighedPool,
     rows: Bools,
     share: float,
@@ -1011,7 +1043,7 @@ def choose_by_share(
     return drawn, weighed.order(drawn, fit.alpha, hints=fit.hints)
 
 
-def score_by_fewer(
+def score_by_rubrics_chosen_with_fewer_labels(
     part: FoldPart,
     share: float,
     fit: CrossFit,
@@ -1019,12 +1051,14 @@ def score_by_fewer(
 ) -> Floats:
     """Score all conversations by rubrics that a share of those outside a fold chose, less their θ `[conversation]`."""
     pool = part.weighed.pool
-    drawn, order = choose_by_share(part.weighed, ~part.labeled_out, share, fit, rng)
-    netsat = add_rubrics(pool.values[:, order])
-    return np.asarray(netsat - compute_theta_c(netsat[drawn], pool.labels[drawn]))
+    drawn, order = choose_rubrics_by_share_of_labels(
+        part.weighed, ~part.labeled_out, share, fit, rng
+    )
+    netsat = sum_rubric_values(pool.values[:, order])
+    return np.asarray(netsat - compute_midpoint_of_class_means(netsat[drawn], pool.labels[drawn]))
 
 
-def explain_no_curve(
+def explain_missing_learning_curve(
     material: Material,
     pool_values: Floats | None,
     unseen: UnseenScores,
@@ -1042,8 +1076,11 @@ def explain_no_curve(
             return "resampling was left out"
         return "a model would have to be paid for answering the rubrics that were not chosen"
     # the smallest draw needs enough of both classes
-    if CURVE_SHARES[0] * min(labels.sum(), (~labels).sum()) < MIN_CONVERSATIONS_OF_CURVE:
-        return f"a quarter of the labels has fewer than {MIN_CONVERSATIONS_OF_CURVE} of a class"
+    if (
+        LABEL_SHARES_OF_LEARNING_CURVE[0] * min(labels.sum(), (~labels).sum())
+        < MIN_LABELS_PER_CLASS_FOR_LEARNING_CURVE
+    ):
+        return f"a quarter of the labels has fewer than {MIN_LABELS_PER_CLASS_FOR_LEARNING_CURVE} of a class"
     if truth.all() or not truth.any():
         return "only one class was held out"
     return ""

@@ -6,19 +6,21 @@ from pollex.measures.arrays import Bools, Ints
 from pollex.rubrics.learning.crossfit import WeighedPool
 from pollex.rubrics.records import LIKELY_LEVEL
 from pollex.selection.multi_split import (
-    add_hints,
-    adjust_by_holm,
-    compute_one_sided_p,
-    keep_one_a_block,
-    keep_one_a_family,
+    add_unproven_rubrics_as_hints,
+    adjust_p_values_by_holm,
+    compute_fisher_p_values_of_rubrics,
+    keep_one_conversation_per_block,
+    keep_one_rubric_per_family,
 )
 
-FLIPPED_SHARE = 0.05
+FLIPPED_LABEL_SHARE_PER_DRAW = 0.05
 """Share of the labels that each draw turns round."""
-NOISE_DRAWS = 20
+LABEL_NOISE_DRAWS = 20
 
 
-def measure_choice_under_noise(weighed: WeighedPool, alpha: float, *, hints: bool) -> list[float]:
+def measure_rubric_choice_under_label_noise(
+    weighed: WeighedPool, alpha: float, *, hints: bool
+) -> list[float]:
     """Return which share of the choice each draw of flipped labels leaves; empty where nothing is chosen.
 
     The answers stay, and so does the pool. The choice is the one that all labels make at once,
@@ -31,19 +33,26 @@ def measure_choice_under_noise(weighed: WeighedPool, alpha: float, *, hints: boo
     rng = np.random.default_rng([weighed.seed, 11])
     up = weighed.pool.labels
     # one conversation of each user, as exact p-values need
-    alone = keep_one_a_block(np.ones(len(up), dtype=bool), weighed.blocks, rng)
-    plain = _choose_at_once(weighed, up, alone, alpha, hints=hints)
+    alone = keep_one_conversation_per_block(np.ones(len(up), dtype=bool), weighed.blocks, rng)
+    plain = _choose_rubrics_without_halvings(weighed, up, alone, alpha, hints=hints)
     shares = []
-    for _ in range(NOISE_DRAWS if len(plain) else 0):
+    for _ in range(LABEL_NOISE_DRAWS if len(plain) else 0):
         turned = np.zeros(len(up), dtype=bool)
-        turned[rng.choice(len(up), max(1, round(FLIPPED_SHARE * len(up))), replace=False)] = True
+        turned[
+            rng.choice(
+                len(up), max(1, round(FLIPPED_LABEL_SHARE_PER_DRAW * len(up))), replace=False
+            )
+        ] = True
         flipped = up ^ turned
         # one kind of thumb has nothing to choose by
         if flipped[alone].any() and not flipped[alone].all():
             shares.append(
                 float(
                     np.isin(
-                        plain, _choose_at_once(weighed, flipped, alone, alpha, hints=hints)
+                        plain,
+                        _choose_rubrics_without_halvings(
+                            weighed, flipped, alone, alpha, hints=hints
+                        ),
                     ).mean()
                 )
             )
@@ -51,7 +60,7 @@ def measure_choice_under_noise(weighed: WeighedPool, alpha: float, *, hints: boo
     return shares
 
 
-def _choose_at_once(
+def _choose_rubrics_without_halvings(
     weighed: WeighedPool,
     up: Bools,
     alone: Bools,
@@ -66,9 +75,13 @@ def _choose_at_once(
     labels = up[alone]
     # words were mined with these labels: only their own halvings can prove them
     unproven = weighed.mined & (weighed.weigh(np.ones(len(up), dtype=bool))[0].p > LIKELY_LEVEL)
-    p = np.where(unproven, 1.0, adjust_by_holm(compute_one_sided_p(pool.held[alone], labels, sat)))
+    p = np.where(
+        unproven,
+        1.0,
+        adjust_p_values_by_holm(compute_fisher_p_values_of_rubrics(pool.held[alone], labels, sat)),
+    )
     came_up = None if pool.came_up is None else pool.came_up[alone]
-    narrowed = keep_one_a_family(
+    narrowed = keep_one_rubric_per_family(
         values,
         labels,
         sat,
@@ -81,7 +94,7 @@ def _choose_at_once(
     )
     # hints where they help, and where nothing else is left
     if hints or not len(narrowed.base):
-        order = add_hints(
+        order = add_unproven_rubrics_as_hints(
             pool.values,
             up,
             sat,
@@ -96,14 +109,14 @@ def _choose_at_once(
     return weighed.within_limits(narrowed.base)
 
 
-def describe_noise(shares: list[float]) -> list[str]:
+def describe_stability_under_label_noise(shares: list[float]) -> list[str]:
     """Tell the figure in a sentence; nothing where there is none."""
     if not shares:
         return []
 
     low, high = np.percentile(shares, [2.5, 97.5])
     return [
-        f"If {FLIPPED_SHARE:.0%} of the thumbs were wrong, {np.mean(shares):.0%} of these rubrics "
+        f"If {FLIPPED_LABEL_SHARE_PER_DRAW:.0%} of the thumbs were wrong, {np.mean(shares):.0%} of these rubrics "
         "would be chosen again "
         f"({low:.0%} to {high:.0%} in 95 % of {len(shares)} trials with thumbs turned round at random)."
     ]

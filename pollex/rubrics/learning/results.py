@@ -18,8 +18,8 @@ from pollex.rubrics.learning.thumbs import FittedThumbs
 from pollex.rubrics.records import DroppedRubric, RubricAlone
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import JUDGED_BY_IN_WORDS, REWORD_HINTS, is_nearly_constant
-from pollex.selection.netsat import add_rubrics
+from pollex.rubrics.worth import JUDGED_BY_IN_WORDS, REWORD_HINTS, is_rubric_nearly_constant
+from pollex.selection.netsat import sum_rubric_values
 from pollex.text import format_count
 
 
@@ -104,7 +104,7 @@ def iterate_labelled_scores(
                     c.id,
                     side,
                     positive,
-                    float(add_rubrics(row[None])[0]),
+                    float(sum_rubric_values(row[None])[0]),
                     probability=probability,
                     block=block,
                 )
@@ -202,7 +202,7 @@ def list_dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[
         dropped.append(
             out(
                 deduplicated[id_],
-                explain_drop(drop, texts),
+                explain_dropped_rubric(drop, texts),
                 loss=drop["loss"],
                 stability=drop["stability"],
             )
@@ -210,7 +210,7 @@ def list_dropped_rubrics(material: Material, selection: dict[str, Any]) -> list[
     return [*duplicates, *better, *dropped]
 
 
-def explain_drop(drop: dict[str, Any], texts: dict[str, str]) -> str:
+def explain_dropped_rubric(drop: dict[str, Any], texts: dict[str, str]) -> str:
     """Describe why a rubric was dropped."""
     if "why" in drop:
         return str(drop["why"])
@@ -224,11 +224,11 @@ def explain_drop(drop: dict[str, Any], texts: dict[str, str]) -> str:
 NO_EVENTS_NOTE = "No rubric is an event of the domain"
 """How the note on a language begins that events are not read in."""
 
-FEW_CONVERSATIONS = 50
+MIN_HELD_OUT_CONVERSATIONS_PER_CLASS = 50
 """Held-out conversations of the smaller class below which a figure is called noisy."""
 
 
-def list_caveats(
+def list_caveats_about_figures(
     material: Material,
     unseen: UnseenScores,
     silent: int,
@@ -258,7 +258,11 @@ def list_caveats(
         notes.append(
             f"No score is called confident: that takes labels of {CROSSFIT_FOLDS} or more units of each class."
         )
-    elif len(truth) and (smaller := int(min(truth.sum(), (~truth).sum()))) < FEW_CONVERSATIONS:
+    elif (
+        len(truth)
+        and (smaller := int(min(truth.sum(), (~truth).sum())))
+        < MIN_HELD_OUT_CONVERSATIONS_PER_CLASS
+    ):
         notes.append(
             f"The smaller class has {format_count(smaller, 'measured conversation')}: figures vary a lot from split to "
             "split, so read the intervals rather than the figures; a figure without an interval says little."
@@ -299,11 +303,13 @@ def list_caveats(
     return notes
 
 
-def list_nearly_constant(chosen: Sequence[Rubric], alone: Mapping[str, RubricAlone]) -> list[str]:
+def list_nearly_constant_handwritten_rubrics(
+    chosen: Sequence[Rubric], alone: Mapping[str, RubricAlone]
+) -> list[str]:
     """List handwritten rubrics that are nearly always answered alike."""
     rubrics: list[str] = []
     for rubric in chosen:
-        if not rubric.reason_ids and is_nearly_constant(figures := alone[rubric.id]):
+        if not rubric.reason_ids and is_rubric_nearly_constant(figures := alone[rubric.id]):
             rubrics.append(
                 f"“{rubric.text}” is answered “{figures.commonest}” in "
                 f"{figures.share.value:.0%} of {figures.share.n} training "
@@ -313,11 +319,11 @@ def list_nearly_constant(chosen: Sequence[Rubric], alone: Mapping[str, RubricAlo
     return rubrics
 
 
-NOT_THE_MODELS_NOTE = "rubrics are the model's: "
+REASONS_LEFT_OUT_NOTE_WORDS = "rubrics are the model's: "
 """Words of the note on a model whose reasons were left out."""
 
 
-def describe_refusals(refused: Mapping[str, int]) -> list[str]:
+def describe_refused_rubrics(refused: Mapping[str, int]) -> list[str]:
     """List refused rubrics, one line for each cause."""
     refusals: list[str] = []
     for cause, n in sorted(refused.items()):

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from pollex.calibration.candidates import find_candidate_name
+from pollex.calibration.candidates import find_calibration_model_name
 from pollex.errors import WrongUse
-from pollex.selection.policies import DEFAULT_POLICY, get_policy
+from pollex.selection.policies import DEFAULT_SELECTION_POLICY_NAME, get_selection_policy
 
-HIGHEST_SEED = 2**32 - 1
+MAX_RANDOM_SEED = 2**32 - 1
 """What scikit-learn takes."""
 
 LearningMethod = Literal["rubicon", "spur"]
@@ -16,16 +16,16 @@ LearningMethod = Literal["rubicon", "spur"]
 DEFAULT_MAX_RUBRICS = 15
 """Rubrics of a set where no budget is given: more add little."""
 
-SPUR_RUBRICS_A_SIDE = 7
+SPUR_RUBRICS_PER_SIDE = 7
 """Of a set that a model revises in place, likewise."""
 
 DEFAULT_HELD_OUT_SHARE = 0.5
 
-ENOUGH_LABELS = 200
+MIN_LABELS_OF_SMALLER_CLASS_TO_HOLD_OUT = 200
 """Labels of the smaller class from which on half of them are held out; fewer all teach, and folds measure."""
 
 
-def make_budget(most: int | None) -> tuple[int, int] | None:
+def make_rubric_budget_per_side(most: int | None) -> tuple[int, int] | None:
     """Return the budget of a set with at most so many rubrics of each side; None where it isn't given."""
     return None if most is None else (most, most)
 
@@ -38,7 +38,7 @@ def resolve_test_fraction(share: float | None, *, smaller: int) -> float:
     """
     if share is not None:
         return share
-    return DEFAULT_HELD_OUT_SHARE if smaller >= ENOUGH_LABELS else 0.0
+    return DEFAULT_HELD_OUT_SHARE if smaller >= MIN_LABELS_OF_SMALLER_CLASS_TO_HOLD_OUT else 0.0
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class LearnSettings:
     budget: tuple[int, int] | None = None
     mini_batch: int = 20
     method: LearningMethod = "rubicon"
-    policy: str = DEFAULT_POLICY
+    policy: str = DEFAULT_SELECTION_POLICY_NAME
     alpha: float | None = None
     probability: str = "network"
     also: str = ""
@@ -91,7 +91,7 @@ class LearnSettings:
         if self.budget is not None:
             return self.budget
         if self.method == "spur":
-            return (SPUR_RUBRICS_A_SIDE, SPUR_RUBRICS_A_SIDE)
+            return (SPUR_RUBRICS_PER_SIDE, SPUR_RUBRICS_PER_SIDE)
         return (DEFAULT_MAX_RUBRICS, DEFAULT_MAX_RUBRICS)
 
     @property
@@ -113,8 +113,8 @@ class LearnSettings:
             WrongUse: Says what, and what to give instead.
         """
         # both raise an error for a name that they don't know
-        get_policy(self.policy)
-        find_candidate_name(self.probability)
+        get_selection_policy(self.policy)
+        find_calibration_model_name(self.probability)
         if self.method not in get_args(LearningMethod):
             raise WrongUse(
                 f"no method is called {self.method!r}",
@@ -145,8 +145,8 @@ class LearnSettings:
                 hint="give 0 or more, or leave it to cross-validation",
             )
 
-        if not 0 <= self.seed <= HIGHEST_SEED:
+        if not 0 <= self.seed <= MAX_RANDOM_SEED:
             raise WrongUse(
                 f"a seed of {self.seed}",
-                hint=f"give one from 0 to {HIGHEST_SEED}",
+                hint=f"give one from 0 to {MAX_RANDOM_SEED}",
             )

@@ -10,46 +10,54 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pollex.calibration.candidates import BEGINNING, BEST, NETWORK, find_candidate_name
+from pollex.calibration.candidates import (
+    CALIBRATION_NETWORK_NAME,
+    LEAST_LOG_LOSS_CHOICE_NAME,
+    NETWORK_STARTING_MODEL_NAME,
+    find_calibration_model_name,
+)
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs, flag_positive_labels
 from pollex.conversations.splits import number_dependent_blocks, split_conversations
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.intervals import Figure
-from pollex.rubrics.learning.choice import choose_on_rows, list_candidates
+from pollex.rubrics.learning.choice import (
+    choose_rubrics_on_some_conversations,
+    list_rubrics_to_choose_from,
+)
 from pollex.rubrics.learning.crossfit import (
     CROSSFIT_FOLDS,
     Candidates,
+    assign_conversations_to_folds,
+    assign_held_out_conversations_to_folds,
     cross_fit,
-    deal_held_out_folds,
-    deal_to_folds,
-    list_with_graded,
-    list_with_thumbs,
+    list_conversations_with_thumb,
+    list_training_and_graded_conversations,
 )
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.learning.tone import (
     FittedTone,
-    add_tone_answer,
+    add_tone_answer_to_fold,
     fit_tone_of_run,
     make_tone_record,
 )
 from pollex.rubrics.rubric import TONE_SOURCE
-from pollex.rubrics.score import ThumbModel, list_annotators
+from pollex.rubrics.score import ThumbModel, list_annotator_of_each_conversation
 from pollex.rubrics.starter import fit_starter_weights, standardize_values
 from pollex.rubrics.tone import ToneRecord
-from pollex.selection.netsat import add_rubrics
+from pollex.selection.netsat import sum_rubric_values
 
 if TYPE_CHECKING:
     from pollex.calibration.estimator import JudgedEstimator
     from pollex.calibration.questionnaire import Scale
     from pollex.calibration.thumbs import Fold, ModelComparison
 
-MIN_DIFFERENT_GRADES = 3
+MIN_DISTINCT_GRADES_OF_RATING = 3
 """Of two different grades the labels are thumbs, and a value between them is none."""
 
 
-def collect_grades(
+def collect_grades_of_conversations(
     conversations: Sequence[Conversation], names: Sequence[str]
 ) -> tuple[Floats, list[Scale]]:
     """Return the grades that people gave `[conversation, question]`, NaN where none, and the questions' scales.
@@ -58,7 +66,7 @@ def collect_grades(
         names: Fields of the log; the first is the main one. Without grades in that there are no
             questions.
     """
-    from pollex.calibration.grades import make_grade_scale, round_grades
+    from pollex.calibration.grades import make_grade_scale, round_grades_if_too_many
 
     grade_columns = []
     scales = []
@@ -69,8 +77,10 @@ def collect_grades(
         )
         scale = make_grade_scale(name, grades)
         # the main question needs three different grades; with two its labels are thumbs
-        if scale is not None and (name != names[0] or len(scale.values) >= MIN_DIFFERENT_GRADES):
-            grade_columns.append(round_grades(grades))
+        if scale is not None and (
+            name != names[0] or len(scale.values) >= MIN_DISTINCT_GRADES_OF_RATING
+        ):
+            grade_columns.append(round_grades_if_too_many(grades))
             scales.append(scale)
         elif name == names[0]:
             # without grades of the main question there is nothing that others could help
@@ -84,7 +94,7 @@ def collect_grades(
 def collect_grades_on_scales(
     comparison: Mapping[str, Any], conversations: Sequence[Conversation]
 ) -> tuple[Floats, list[Scale]]:
-    """Return grades on the scales that models were compared on, as `collect_grades` does; NaN off them."""
+    """Return grades on the scales that models were compared on, as `collect_grades_of_conversations` does; NaN off them."""
     from pollex.calibration.questionnaire import Scale
 
     scales = []
@@ -108,7 +118,7 @@ def collect_grades_on_scales(
     return grades, scales
 
 
-def require_grades(logs: Logs, others: Sequence[str]) -> None:
+def require_learnable_rated_questions(logs: Logs, others: Sequence[str]) -> None:
     """Refuse other rated questions that can't be learned.
 
     Args:
@@ -119,7 +129,9 @@ def require_grades(logs: Logs, others: Sequence[str]) -> None:
     """
     # the main question comes first
     names = [logs.label_field or "the label", *others]
-    graded_fields = {scale.question for scale in collect_grades(list(logs), names)[1]}
+    graded_fields = {
+        scale.question for scale in collect_grades_of_conversations(list(logs), names)[1]
+    }
     if missing := [name for name in names if name not in graded_fields]:
         hint = "name a field of grades by --label-field, and others by --also"
         raise WrongUse(
@@ -129,31 +141,31 @@ def require_grades(logs: Logs, others: Sequence[str]) -> None:
         )
 
 
-def describe_grades(logs: Logs) -> str:
+def describe_use_of_label_grades(logs: Logs) -> str:
     """Say what becomes of the label's grades; empty where they are thumbs."""
     # scikit-learn comes with it, and takes a second to import
-    from pollex.calibration.grades import MAX_DISTINCT_GRADES, round_grades
+    from pollex.calibration.grades import MAX_DISTINCT_GRADES, round_grades_if_too_many
 
     if not logs.label_field:
         return ""
-    if graded := list_graded_between(logs):
+    if graded := list_conversations_graded_between_thumbs(logs):
         return f"grades are learned beside thumbs, those of {len(graded)} without a thumb, too"
 
     # more levels than a scale may have are not learned, and the reader is told
     grades = np.array([_get_grade(conversation, logs.label_field) for conversation in logs])
-    levels = len(np.unique(round_grades(grades)[~np.isnan(grades)]))
+    levels = len(np.unique(round_grades_if_too_many(grades)[~np.isnan(grades)]))
     hint = f"thumbs alone are learned; for grades, round them to {MAX_DISTINCT_GRADES} or fewer"
     if levels > MAX_DISTINCT_GRADES:
         return f"{logs.label_field} holds {levels} different grades: {hint}"
     return ""
 
 
-def list_graded_between(logs: Logs) -> tuple[Conversation, ...]:
+def list_conversations_graded_between_thumbs(logs: Logs) -> tuple[Conversation, ...]:
     """Return conversations whose grade is neither a thumb up nor one down, each text of an annotator once.
 
     Models of the grades are fitted to them as well; nothing else is.
     """
-    _, scales = collect_grades(
+    _, scales = collect_grades_of_conversations(
         logs.learnable,
         [logs.label_field] if logs.label_field else [],
     )
@@ -196,10 +208,14 @@ class SplitSides:
         return (*self.test, *self.graded_test)
 
 
-def split_sides(logs: Logs, test_fraction: float, seed: int) -> SplitSides:
+def split_logs_into_training_and_held_out(
+    logs: Logs, test_fraction: float, seed: int
+) -> SplitSides:
     """Split what is learned from; see `conversations.splits.split_conversations`."""
     # dealt together, so that what belongs together stays on one side
-    dealt = split_conversations([*logs.learnable, *list_graded_between(logs)], test_fraction, seed)
+    dealt = split_conversations(
+        [*logs.learnable, *list_conversations_graded_between_thumbs(logs)], test_fraction, seed
+    )
     both = (dealt.train, dealt.test)
     thumbs = []
     for side in both:
@@ -248,12 +264,12 @@ def compare_grade_models(
     """Compare models of the grades; None where the labels are none. See `RatingRecord`.
 
     Args:
-        parts: See `choose_without_each_fold`; None where models can't be compared.
-        names: See `collect_grades`.
+        parts: See `choose_rubrics_without_each_fold`; None where models can't be compared.
+        names: See `collect_grades_of_conversations`.
     """
-    from pollex.calibration.grades import compare_grades
+    from pollex.calibration.grades import compare_models_on_grades
 
-    grades, scales = collect_grades(training, names)
+    grades, scales = collect_grades_of_conversations(training, names)
     if not scales:
         return None
 
@@ -266,14 +282,14 @@ def compare_grade_models(
     # without folds the network is taken, as it needs no comparison
     if parts is None:
         why = "models could not be compared on these conversations"
-        return record | {"chosen": NETWORK, "why": why}
+        return record | {"chosen": CALIBRATION_NETWORK_NAME, "why": why}
 
     rng = np.random.default_rng([seed, 7])
-    comparison = compare_grades(
+    comparison = compare_models_on_grades(
         parts,
         grades,
         scales,
-        list_annotators(training),
+        list_annotator_of_each_conversation(training),
         number_dependent_blocks(training),
         rng,
     )
@@ -310,12 +326,12 @@ def fit_rating_model(
         answers, signs: See `calibration.thumbs.fit_candidate`.
         ids: Of the rubrics.
     """
-    from pollex.calibration.grades import fit_to_grades
+    from pollex.calibration.grades import fit_model_to_grades
 
     grades, scales = collect_grades_on_scales(comparison, training)
-    about = (list_annotators(training), ids, number_dependent_blocks(training))
+    about = (list_annotator_of_each_conversation(training), ids, number_dependent_blocks(training))
 
-    return fit_to_grades(
+    return fit_model_to_grades(
         comparison["chosen"],
         answers,
         signs.tolist(),
@@ -325,14 +341,16 @@ def fit_rating_model(
     )
 
 
-def make_comparison_json(comparison: ModelComparison | None, probability: str) -> dict[str, object]:
+def make_json_of_model_comparison(
+    comparison: ModelComparison | None, probability: str
+) -> dict[str, object]:
     """Return the comparison as JSON values.
 
     Args:
         probability: See `LearnSettings`; taken where nothing could be compared.
     """
     if comparison is None:
-        return make_uncompared_json(
+        return make_json_without_model_comparison(
             probability, "too few conversations or rubrics to compare models"
         )
 
@@ -347,11 +365,13 @@ def make_comparison_json(comparison: ModelComparison | None, probability: str) -
     return facts | {"held_out": comparison.held_out.tolist()}
 
 
-def make_uncompared_json(probability: str, why: str) -> dict[str, object]:
+def make_json_without_model_comparison(probability: str, why: str) -> dict[str, object]:
     """Return the record without a comparison; the network is taken where `best` can't be told."""
-    requested = find_candidate_name(probability)
+    requested = find_calibration_model_name(probability)
     return {
-        "chosen": NETWORK if requested == BEST else requested,
+        "chosen": CALIBRATION_NETWORK_NAME
+        if requested == LEAST_LOG_LOSS_CHOICE_NAME
+        else requested,
         "why": why,
         "compared": [],
         "held_out": None,
@@ -377,11 +397,14 @@ class FittedThumbs:
     @classmethod
     def of(cls, material: Material, comparison: Mapping[str, Any]) -> FittedThumbs:
         """Fit the models that `compare_thumb_models` chose, and once more without each fold of what was held out."""
-        pool = list_candidates(material)
+        pool = list_rubrics_to_choose_from(material)
         held_out_training = comparison["held_out"]
         likely = dict[str, float]()
         grades = dict[str, Floats]()
-        taught, (held_out, fold) = list_with_graded(material, pool), deal_held_out_folds(material)
+        taught, (held_out, fold) = (
+            list_training_and_graded_conversations(material, pool),
+            assign_held_out_conversations_to_folds(material),
+        )
         # each held-out fold by models that were fitted on all other conversations
         for number in np.unique(fold):
             others = list(compress(held_out, fold != number))
@@ -420,7 +443,7 @@ def _fit_thumb_model(
     rows: Sequence[Conversation],
 ) -> tuple[ThumbModel, FittedTone | None]:
     # scikit-learn comes with it, and takes a second to import
-    from pollex.calibration.thumbs import fit_candidate
+    from pollex.calibration.thumbs import fit_calibration_model
 
     rubrics, (set_weight, other) = material.in_order, comparison["weights"]
     # the set's rubrics come first, then a starter's; either group has one weight
@@ -446,9 +469,9 @@ def _fit_thumb_model(
         [conversation.label is not Label.NONE for conversation in rows],
         dtype=bool,
     )
-    thumbs = list_with_thumbs(rows)
-    about = (list_annotators(thumbs), ids, number_dependent_blocks(thumbs))
-    own_model = fit_candidate(
+    thumbs = list_conversations_with_thumb(rows)
+    about = (list_annotator_of_each_conversation(thumbs), ids, number_dependent_blocks(thumbs))
+    own_model = fit_calibration_model(
         comparison["chosen"],
         answers[has_thumb],
         signs.tolist(),
@@ -465,10 +488,10 @@ def _fit_thumb_model(
 def compare_thumb_models(material: Material, selection: Mapping[str, Any]) -> dict[str, Any]:
     """Compare models of the probability by cross-validation on training conversations."""
     # scikit-learn comes with it, and takes a second to import
-    from pollex.calibration.thumbs import compare_candidates
+    from pollex.calibration.thumbs import compare_calibration_models_by_folds
 
     settings = material.settings
-    pool = list_candidates(material)
+    pool = list_rubrics_to_choose_from(material)
     about: dict[str, object] = {"conversations": [c.id for c in pool.conversations]}
     # rubrics that saw these conversations would flatter every model
     if any(c.text_hash[:16] in material.learned_from for c in pool.conversations):
@@ -477,27 +500,34 @@ def compare_thumb_models(material: Material, selection: Mapping[str, Any]) -> di
         )
         unknown = {
             "grades": compare_grade_models(
-                None, list_with_graded(material, pool), list_graded_fields(material), settings.seed
+                None,
+                list_training_and_graded_conversations(material, pool),
+                list_names_of_grade_fields(material),
+                settings.seed,
             )
         }
         about["weights"] = material.starter.record.weights if material.starter else (1.0, 1.0)
-        about["tone"] = get_earlier_tone(material)
-        return make_uncompared_json(settings.probability, why) | unknown | about
+        about["tone"] = get_tone_found_in_learning(material)
+        return make_json_without_model_comparison(settings.probability, why) | unknown | about
 
-    rows = list_with_graded(material, pool)
+    rows = list_training_and_graded_conversations(material, pool)
     # folds of the choice itself, else folds that are dealt here
     if material.by_evidence or material.by_both:
         parts = [part.fold for part in cross_fit(material, pool).parts] or None
     else:
-        parts = choose_without_each_fold(material, pool, selection["alpha"], rows)
+        parts = choose_rubrics_without_each_fold(material, pool, selection["alpha"], rows)
 
     if parts and material.starter is not None:
-        parts = [add_starter(material, pool, selection, fold, rows) for fold in parts]
+        parts = [
+            add_starter_answers_to_fold(material, pool, selection, fold, rows) for fold in parts
+        ]
 
     about["tone"] = None
     # beside a starter's rubrics tone isn't tried
     if parts and material.form is not None and material.starter is None:
-        parts, about["tone"] = add_tone(material, pool, selection, parts, rows)
+        parts, about["tone"] = add_tone_to_folds_where_it_helps(
+            material, pool, selection, parts, rows
+        )
 
     advance = partial(material.progress.advance, "calibrate")
     # conversations with a thumb stand first, and models of thumbs see these alone
@@ -507,32 +537,34 @@ def compare_thumb_models(material: Material, selection: Mapping[str, Any]) -> di
     ]
     about_rows = (
         pool.labels,
-        list_annotators(pool.conversations),
+        list_annotator_of_each_conversation(pool.conversations),
         advance,
         number_dependent_blocks(pool.conversations),
     )
     comparison = None
     if thumbs:
-        comparison = compare_candidates(
+        comparison = compare_calibration_models_by_folds(
             thumbs,
             *about_rows,
-            find_candidate_name(settings.probability),
+            find_calibration_model_name(settings.probability),
         )
 
-    grades = compare_grade_models(parts, rows, list_graded_fields(material), settings.seed)
-    about["weights"] = fit_set_weights(material, pool, selection)
-    return make_comparison_json(comparison, settings.probability) | {"grades": grades} | about
+    grades = compare_grade_models(parts, rows, list_names_of_grade_fields(material), settings.seed)
+    about["weights"] = fit_weights_of_set_and_starter(material, pool, selection)
+    return (
+        make_json_of_model_comparison(comparison, settings.probability) | {"grades": grades} | about
+    )
 
 
-def get_earlier_tone(material: Material) -> dict[str, object] | None:
-    """Return what was found of tone when the set was learned, as `add_tone` does."""
+def get_tone_found_in_learning(material: Material) -> dict[str, object] | None:
+    """Return what was found of tone when the set was learned, as `add_tone_to_folds_where_it_helps` does."""
     before = material.earlier_tone
     if before is None:
         return None
     return {"weight": before.weight, "adds": asdict(before.adds)}
 
 
-def add_tone(
+def add_tone_to_folds_where_it_helps(
     material: Material,
     pool: Candidates,
     selection: Mapping[str, Any],
@@ -545,14 +577,17 @@ def add_tone(
     minute.
     """
     # scikit-learn comes with them
-    from pollex.calibration.paired import compute_joint_intervals, compute_standard_error
-    from pollex.calibration.thumbs import fit_candidate, predict_thumb_up
+    from pollex.calibration.paired import (
+        compute_clustered_standard_error_of_mean,
+        compute_joint_intervals_of_mean_gains,
+    )
+    from pollex.calibration.thumbs import fit_calibration_model, predict_thumb_up_probability
 
     honest = selection["held_out_scores"]
     count = len(pool.conversations)
     others = []
     for fold in parts:
-        others.append(add_tone_answer(material, fold, rows, honest))
+        others.append(add_tone_answer_to_fold(material, fold, rows, honest))
 
     beside = [fold for fold in others if fold is not None]
     # tone is measured only where every fold can learn it from the others
@@ -573,24 +608,26 @@ def add_tone(
         for fold in folds:
             out = fold.out[:count]
             answers = fold.answers[:count]
-            model = fit_candidate(
-                BEGINNING,
+            model = fit_calibration_model(
+                NETWORK_STARTING_MODEL_NAME,
                 answers[~out],
                 fold.signs,
                 up[~out],
                 groups=blocks[~out],
             )
-            p = predict_thumb_up(model, answers[out])
+            p = predict_thumb_up_probability(model, answers[out])
             loss[place, out] = -np.log(np.where(up[out], p, 1 - p))
 
     gain = loss[0] - loss[1]
     mean, (low, high) = (
         float(gain.mean()),
-        compute_joint_intervals(gain[:, None], blocks, np.random.default_rng(11))[0].tolist(),
+        compute_joint_intervals_of_mean_gains(gain[:, None], blocks, np.random.default_rng(11))[
+            0
+        ].tolist(),
     )
     adds = Figure(mean, low, high, n=count, units=len(np.unique(blocks)))
     # less than a standard error is no gain
-    if mean <= compute_standard_error(gain, blocks):
+    if mean <= compute_clustered_standard_error_of_mean(gain, blocks):
         return parts, {"weight": 0.0, "adds": asdict(adds)}
 
     # each fold has put the weight of tone last
@@ -598,7 +635,7 @@ def add_tone(
     return beside, {"weight": weight, "adds": asdict(adds)}
 
 
-def choose_without_each_fold(
+def choose_rubrics_without_each_fold(
     material: Material,
     pool: Candidates,
     alpha: float,
@@ -610,7 +647,7 @@ def choose_without_each_fold(
 
     rubrics = pool.rubrics
     parts = []
-    if (fold := deal_to_folds(material, rows)) is None:
+    if (fold := assign_conversations_to_folds(material, rows)) is None:
         return None
 
     answers = material.table.probabilities(rows, rubrics)
@@ -618,7 +655,9 @@ def choose_without_each_fold(
     for number in range(CROSSFIT_FOLDS):
         out = fold == number
         rng = np.random.default_rng([material.settings.seed, 3, number])
-        chosen = choose_on_rows(material, pool, ~out[: len(pool.labels)], alpha, rng).chosen
+        chosen = choose_rubrics_on_some_conversations(
+            material, pool, ~out[: len(pool.labels)], alpha, rng
+        ).chosen
         # by id, the one order that the network knows
         places = sorted(chosen, key=lambda place: rubrics[place].id)
         parts.append(
@@ -632,7 +671,7 @@ def choose_without_each_fold(
     return parts
 
 
-def fit_set_weights(
+def fit_weights_of_set_and_starter(
     material: Material,
     pool: Candidates,
     selection: Mapping[str, object],
@@ -665,7 +704,7 @@ def fit_set_weights(
     if honest is not None:
         spread = set_netsats
     else:
-        spread = add_rubrics(material.table.matrix(pool.conversations, material.chosen)[0])
+        spread = sum_rubric_values(material.table.matrix(pool.conversations, material.chosen)[0])
 
     first, second = fit_starter_weights(
         standardize_values(set_netsats)[rows],
@@ -675,7 +714,7 @@ def fit_set_weights(
     return first / (spread.std() or 1.0), second / (other.std() or 1.0)
 
 
-def add_starter(
+def add_starter_answers_to_fold(
     material: Material,
     pool: Candidates,
     selection: Mapping[str, object],
@@ -684,7 +723,7 @@ def add_starter(
 ) -> Fold:
     """Return a fold with the starter's answers beside those of the rubrics that were chosen without it."""
     assert material.starter is not None, "only called where there is one"
-    set_weight, other = fit_set_weights(
+    set_weight, other = fit_weights_of_set_and_starter(
         material,
         pool,
         selection,
@@ -702,7 +741,7 @@ def add_starter(
     )
 
 
-def list_graded_fields(material: Material) -> list[str]:
+def list_names_of_grade_fields(material: Material) -> list[str]:
     """Return the fields that may hold grades, the main one first."""
     if material.logs.label_field:
         return [material.logs.label_field, *material.settings.others_rated]

@@ -13,7 +13,7 @@ from pollex.conversations.logs import flag_positive_labels
 from pollex.conversations.splits import number_dependent_blocks
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
-from pollex.rubrics.learning.crossfit import list_with_thumbs
+from pollex.rubrics.learning.crossfit import list_conversations_with_thumb
 from pollex.rubrics.learning.material import Material
 from pollex.rubrics.starter import fit_starter_weights, standardize_values
 from pollex.rubrics.tone import (
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from pollex.calibration.thumbs import Fold
 
 TONE_FOLDS = 5
-TONE_PENALTY = 0.01
+TONE_INVERSE_REGULARIZATION = 0.01
 """Inverse strength: some 200 features stand against a few hundred labels."""
 
-MIN_SPREAD = 1e-9
+MIN_TONE_FEATURE_DEVIATION = 1e-9
 
 
-def fit_signals(features: Floats, positive: Bools) -> tuple[Floats, float]:
+def fit_logistic_model_of_signals(features: Floats, positive: Bools) -> tuple[Floats, float]:
     """Fit a logistic model of standardized features, balanced classes: slopes `[feature]` and intercept of raw ones."""
     from sklearn.linear_model import LogisticRegression  # a second, needed by `learn` alone
 
@@ -43,7 +43,9 @@ def fit_signals(features: Floats, positive: Bools) -> tuple[Floats, float]:
     spread = features.std(axis=0)
     middle = features.mean(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
-    model = LogisticRegression(C=TONE_PENALTY, class_weight="balanced", max_iter=2000)
+    model = LogisticRegression(
+        C=TONE_INVERSE_REGULARIZATION, class_weight="balanced", max_iter=2000
+    )
     model.fit((features - middle) / scale, positive)
     # back to raw features, so that scoring needs no mean and no spread
     slopes = np.asarray(model.coef_[0] / scale, dtype=np.float64)
@@ -65,7 +67,9 @@ class FittedTone:
 
     def of(self, material: Material, conversations: Sequence[Conversation]) -> Floats:
         """Return the tone of conversations `[conversation]`, by what their labels did not teach."""
-        tones = self.scale.tone(measure_log_form(material, conversations)).tolist()
+        tones = self.scale.tone(
+            measure_tone_features_of_conversations(material, conversations)
+        ).tolist()
         final_tones = []
         for conversation, tone in zip(conversations, tones, strict=True):
             final_tones.append(self.own.get(conversation.id, tone))
@@ -82,7 +86,9 @@ class FittedTone:
         return np.concatenate([answers, tones[:, None]], axis=1)
 
 
-def measure_log_form(material: Material, conversations: Sequence[Conversation]) -> Floats:
+def measure_tone_features_of_conversations(
+    material: Material, conversations: Sequence[Conversation]
+) -> Floats:
     """Measure the form of conversations `[conversation, feature]`, each once in a process."""
     assert material.form is not None, "only called where there is something to measure"
     # by text: what was measured before is not measured again
@@ -100,7 +106,7 @@ def measure_log_form(material: Material, conversations: Sequence[Conversation]) 
     )
 
 
-def fit_tone(
+def fit_tone_with_cross_fitting(
     features: Floats,
     positive: Bools,
     blocks: Ints,
@@ -112,7 +118,7 @@ def fit_tone(
         Tone for others, and tone of each conversation by what was fitted without its fold
         `[conversation]`.
     """
-    fold = deal_blocks(positive, blocks, seed)
+    fold = assign_blocks_to_folds(positive, blocks, seed)
     # without any fold both kinds of thumbs must be left
     rests = [positive[fold != number] for number in range(TONE_FOLDS)]
     if any(rest.all() or not rest.any() for rest in rests):
@@ -122,18 +128,18 @@ def fit_tone(
     odds = np.zeros(len(positive))
     for number in range(TONE_FOLDS):
         out = fold == number
-        slopes, intercept = fit_signals(features[~out], positive[~out])
+        slopes, intercept = fit_logistic_model_of_signals(features[~out], positive[~out])
         odds[out] = features[out] @ slopes + intercept
 
     # One scale for all: what is far for a conversation that taught it not is far for a new one.
     middle = float(odds.mean())
-    spread = max(float(odds.std()), MIN_SPREAD)
-    slopes, intercept = fit_signals(features, positive)
+    spread = max(float(odds.std()), MIN_TONE_FEATURE_DEVIATION)
+    slopes, intercept = fit_logistic_model_of_signals(features, positive)
     scale = ToneScale(slopes / spread, (intercept - middle) / spread)
     return scale, np.clip((odds - middle) / spread, -MAX_STANDARDIZED_VALUE, MAX_STANDARDIZED_VALUE)
 
 
-def deal_blocks(positive: Bools, blocks: Ints, seed: int) -> Ints:
+def assign_blocks_to_folds(positive: Bools, blocks: Ints, seed: int) -> Ints:
     """Deal whole blocks to folds `[conversation]`, those with a thumb down first, so that each fold has its share."""
     rng = np.random.default_rng([seed, 12])
     names = rng.permutation(np.unique(blocks))
@@ -149,10 +155,12 @@ def deal_blocks(positive: Bools, blocks: Ints, seed: int) -> Ints:
 
 def fit_tone_of_run(material: Material, conversations: Sequence[Conversation]) -> FittedTone | None:
     """Fit tone on the conversations that have a thumb; None where there are too few."""
-    thumbs = list_with_thumbs(conversations)
-    features = measure_log_form(material, thumbs)
+    thumbs = list_conversations_with_thumb(conversations)
+    features = measure_tone_features_of_conversations(material, thumbs)
     up = flag_positive_labels(thumbs)
-    fitted = fit_tone(features, up, number_dependent_blocks(thumbs), material.settings.seed)
+    fitted = fit_tone_with_cross_fitting(
+        features, up, number_dependent_blocks(thumbs), material.settings.seed
+    )
     if fitted is None:
         return None
 
@@ -162,7 +170,7 @@ def fit_tone_of_run(material: Material, conversations: Sequence[Conversation]) -
     )
 
 
-def add_tone_answer(
+def add_tone_answer_to_fold(
     material: Material,
     fold: Fold,
     rows: Sequence[Conversation],
@@ -187,7 +195,7 @@ def add_tone_answer(
     weight = fit_tone_weight(
         answers,
         fold.signs,
-        list_with_thumbs(rows),
+        list_conversations_with_thumb(rows),
         ~fold.out,
         honest,
     )
@@ -208,7 +216,7 @@ def fit_tone_weight(
             first.
         thumbs: Conversations with a thumb.
         in_training: Those whose labels are looked at `[conversation]`.
-        honest: See `add_tone_answer`.
+        honest: See `add_tone_answer_to_fold`.
     """
     # the expected answer, of 10; an unanswered one counts as the middle
     values = np.nan_to_num(
@@ -231,10 +239,10 @@ def fit_tone_weight(
     )
     # from weights of standardized sums to weights of points
     ratio = float((sums.std() or 1.0) / (tone.std() or 1.0))
-    return max(second, 0.0) / max(first, LEAST_FIRST) * ratio
+    return max(second, 0.0) / max(first, MIN_RUBRIC_WEIGHT_TO_COMPARE_TONE) * ratio
 
 
-LEAST_FIRST = 0.1
+MIN_RUBRIC_WEIGHT_TO_COMPARE_TONE = 0.1
 """Of the weight that tone's is set against: a set whose sum says nothing is no reason for an endless weight."""
 
 
@@ -256,7 +264,9 @@ def make_tone_record(
         return ToneRecord(weight=0.0, signals=(), adds=adds)
 
     # how far a signal moves log-odds: slopes times spreads of its features, added up
-    training = measure_log_form(material, list_with_thumbs(material.training))
+    training = measure_tone_features_of_conversations(
+        material, list_conversations_with_thumb(material.training)
+    )
     pulls = (
         np.abs(tone.scale.slopes * training.std(axis=0))
         .reshape(len(material.form.signals), -1)

@@ -16,10 +16,10 @@ import numpy as np
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.selection.multi_split import (
     HALVING_COUNT,
-    combine_halvings,
-    compute_one_sided_p,
-    draw_halvings,
-    keep_one_a_block,
+    combine_p_values_of_halvings,
+    compute_fisher_p_values_of_rubrics,
+    draw_random_halvings,
+    keep_one_conversation_per_block,
 )
 
 MIN_Z_OF_PICKED_PHRASES = 2.5
@@ -27,9 +27,9 @@ MIN_Z_OF_PICKED_PHRASES = 2.5
 MAX_PICKED_PHRASES = 8
 MIN_CONVERSATIONS_OF_PHRASE, MIN_SHARE_OF_PHRASE = 4, 0.03
 """Conversations that have to have a phrase, on the half that picks, as a number and as a share."""
-ALIKE_OVERLAP = 0.5
+MIN_OVERLAP_OF_EQUIVALENT_PHRASES = 0.5
 """Overlap of conversations from which on two phrases are one finding."""
-NEARLY_AS_CLEAR = 0.8
+MIN_CLARITY_SHARE_OF_LONGER_PHRASE = 0.8
 
 
 @dataclass(frozen=True)
@@ -65,18 +65,20 @@ class LogPhrases:
             return {}
 
         # words are picked on one half, and tested on the other
-        for number, choosing in enumerate(draw_halvings(up, blocks, rng)):
-            picked = pick_words(self.present[choosing], up[choosing])
+        for number, choosing in enumerate(draw_random_halvings(up, blocks, rng)):
+            picked = choose_phrases_differing_between_classes(self.present[choosing], up[choosing])
             if not picked:
                 continue
             columns = [column for column, _ in picked]
             sides = np.array([sat for _, sat in picked])
             # one conversation of each user, as exact p-values need
-            other = keep_one_a_block(~choosing, blocks, rng)
+            other = keep_one_conversation_per_block(~choosing, blocks, rng)
             held = self.present[other][:, columns].toarray().astype(bool)
             # adjusted for all that this half picked; a half that didn't pick it counts as 1
             for key, p in zip(
-                picked, compute_one_sided_p(held, up[other], sides).tolist(), strict=True
+                picked,
+                compute_fisher_p_values_of_rubrics(held, up[other], sides).tolist(),
+                strict=True,
             ):
                 tested.setdefault(key, np.ones(HALVING_COUNT))[number] = min(
                     1.0,
@@ -86,7 +88,7 @@ class LogPhrases:
         if not tested:
             return {}
 
-        ps = combine_halvings(np.stack(list(tested.values()), axis=1))
+        ps = combine_p_values_of_halvings(np.stack(list(tested.values()), axis=1))
         proofs: dict[tuple[str, bool], PhraseProof] = {}
         for ((column, sat), p_values), p in zip(tested.items(), ps.tolist(), strict=True):
             proofs[self.sources[column], sat] = PhraseProof(
@@ -113,14 +115,14 @@ class PhraseProof:
 NO_PHRASE_PROOF = PhraseProof(1.0, 0.0)
 
 
-def pick_words(present: Any, up: Bools) -> list[tuple[int, bool]]:
+def choose_phrases_differing_between_classes(present: Any, up: Bools) -> list[tuple[int, bool]]:
     """Pick the phrases that differ most between the classes: columns of `present`, and whether each is a good sign.
 
     Of phrases of the same conversations that are nearly as clear, the one that most conversations
     have: halves then pick the same.
     """
     counts = np.asarray(present.sum(axis=0), dtype=np.float64).ravel()
-    z = contrast_classes(present, up)
+    z = compute_z_of_class_difference(present, up)
     # a phrase of few conversations is never picked
     z[counts < max(MIN_CONVERSATIONS_OF_PHRASE, MIN_SHARE_OF_PHRASE * len(up))] = 0.0
     order = np.argsort(-np.abs(z), kind="stable")
@@ -135,18 +137,29 @@ def pick_words(present: Any, up: Bools) -> list[tuple[int, bool]]:
         if used[first]:
             continue
         # phrases that occur in much the same conversations
-        near = clear[measure_overlaps(by_phrase, counts, first, clear) >= ALIKE_OVERLAP]
-        same = near[(z[near] * np.sign(z[first]) >= NEARLY_AS_CLEAR * abs(z[first])) & ~used[near]]
+        near = clear[
+            compute_jaccard_overlaps_of_phrase(by_phrase, counts, first, clear)
+            >= MIN_OVERLAP_OF_EQUIVALENT_PHRASES
+        ]
+        same = near[
+            (z[near] * np.sign(z[first]) >= MIN_CLARITY_SHARE_OF_LONGER_PHRASE * abs(z[first]))
+            & ~used[near]
+        ]
         best = max(same.tolist(), key=lambda phrase: (counts[phrase], -phrase))
         # neighbours are used up with it, and are no finding of their own
         used[near] = True
-        used[clear[measure_overlaps(by_phrase, counts, best, clear) >= ALIKE_OVERLAP]] = True
+        used[
+            clear[
+                compute_jaccard_overlaps_of_phrase(by_phrase, counts, best, clear)
+                >= MIN_OVERLAP_OF_EQUIVALENT_PHRASES
+            ]
+        ] = True
         picked.append((best, bool(z[best] > 0)))
 
     return picked
 
 
-def measure_overlaps(
+def compute_jaccard_overlaps_of_phrase(
     present: Any,
     counts: Floats,
     column: int,
@@ -158,7 +171,7 @@ def measure_overlaps(
     return np.asarray(both / np.maximum(1.0, counts[column] + counts[others] - both))
 
 
-def contrast_classes(present: Any, positive: Bools) -> Floats:
+def compute_z_of_class_difference(present: Any, positive: Bools) -> Floats:
     """Compute z of the difference between the classes in log-odds of presence [conversation, thing].
 
     Half a conversation is added to each cell. Source: Haldane 1956,

@@ -14,7 +14,7 @@ import numpy as np
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import measure_share
+from pollex.rubrics.worth import compute_share_with_interval
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.calibrated import (
@@ -282,7 +282,7 @@ def _make_week(
         begins,
         len(probabilities),
         float(probabilities.mean()) if len(probabilities) else float("nan"),
-        measure_share(int((labels == 1).sum()), len(labels)),
+        compute_share_with_interval(int((labels == 1).sum()), len(labels)),
         None if rubric_set is None else measure_drift_of_set(netsat[~np.isnan(netsat)], rubric_set),
         None if learned is None else measure_share_outside(learned, netsat),
     )

@@ -15,7 +15,7 @@ from pollex.gateway.budget import Price
 from pollex.measures.classification import estimate_auc
 from pollex.measures.intervals import Figure
 from pollex.reports.svg import Axis, choose_ticks, format_tick, make_element, make_svg
-from pollex.rubrics.rubric import is_built_in
+from pollex.rubrics.rubric import is_built_in_source
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.paired_texts import PairedTexts, estimate_differences, pair_texts
 from pollex.services.sets import diff_sets
@@ -407,7 +407,7 @@ def _describe_set(
 
     # all calls, not a window of them
     calls = list_calls(site.store, run, "sent", down=False, at=0, n=-1)
-    built_in_count = sum(is_built_in(rubric.source) for rubric in leading)
+    built_in_count = sum(is_built_in_source(rubric.source) for rubric in leading)
     tokens = (
         sum(call.usage.get("in", 0) for call in calls),
         sum(call.usage.get("out", 0) for call in calls),

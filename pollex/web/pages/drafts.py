@@ -14,10 +14,10 @@ from starlette.responses import JSONResponse, Response
 
 from pollex.conversations.conversation import format_openai_messages
 from pollex.rubrics.edits import (
-    EDITS_ENDING,
+    EDITS_FILE_ENDING,
     EditEntry,
-    apply_edits,
-    make_entries,
+    apply_edits_to_rubrics,
+    make_editable_rubric_entries,
     write_edits_toml,
 )
 from pollex.rubrics.rubric_set import RubricSet
@@ -50,7 +50,7 @@ def begin_draft(site: Site, named: NamedSet) -> NextPage:
         secrets.token_hex(4),
         1,
         named,
-        make_entries(named.rubric_set.rubrics, named.rubric_set.off),
+        make_editable_rubric_entries(named.rubric_set.rubrics, named.rubric_set.off),
     )
     site.store.keep([row])
     return f"{links.DRAFTS_PATH}/{row.id}", {"draft": row.id, "version": 1}
@@ -296,7 +296,7 @@ def _make_draft_json(row: DraftRow, entries: Sequence[EditEntry]) -> PageData:
 def preview_draft(site: Site, draft_id: str, version: int, given: TypedFields) -> Response:  # noqa: ARG001 - the form's
     """Show what the words in the form would do, under the old θ; nothing is kept."""
     row, entries, named = get_draft(site, draft_id)
-    on, _ = apply_edits(
+    on, _ = apply_edits_to_rubrics(
         _read_edited_entries(entries, given),
         named.rubric_set.rubrics,
         named.rubric_set.off,
@@ -353,7 +353,7 @@ def preview_draft(site: Site, draft_id: str, version: int, given: TypedFields) -
 
 def _apply_draft(named: NamedSet, entries: Sequence[EditEntry]) -> RubricSet:
     """Return a set as a draft has it; a rubric that changed its side was never answered."""
-    on, off = apply_edits(entries, named.rubric_set.rubrics, named.rubric_set.off)
+    on, off = apply_edits_to_rubrics(entries, named.rubric_set.rubrics, named.rubric_set.off)
     sides = {}
     for rubric in (*named.rubric_set.rubrics, *named.rubric_set.off):
         sides[rubric.id] = rubric.polarity
@@ -460,7 +460,7 @@ def send_draft_file(site: Site, draft_id: str) -> Response:
     """Send a draft as the file that people edit beside a set."""
     row, entries, _ = get_draft(site, draft_id)
     return send_file(
-        f"draft-{row.id}{EDITS_ENDING}",
+        f"draft-{row.id}{EDITS_FILE_ENDING}",
         "application/toml",
         write_edits_toml(entries, row.name),
     )

@@ -2,21 +2,21 @@
 
 from pollex.measures.intervals import Figure
 from pollex.rubrics.headlines import (
-    explain_beside,
-    list_along_with_circumstances,
-    list_also_borne_out,
-    list_habits,
+    explain_why_proven_rubric_is_no_headline,
+    list_deeds_in_conversations_of_ending,
     list_headlines,
-    list_outcomes,
-    list_strongest_hints,
-    list_topics_apart,
+    list_proven_deeds_outside_headlines,
+    list_proven_phrase_rubrics,
+    list_rubrics_explained_by_circumstances,
+    list_rubrics_of_conversation_endings,
+    list_strongest_unproven_deeds,
+    list_topics_unlike_the_rest,
     list_unexpected_rubrics,
-    list_words,
 )
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import describe_nothing_leading
+from pollex.rubrics.worth import describe_lack_of_proven_rubrics
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.frame import name_log_of_run
@@ -124,24 +124,26 @@ def list_findings(rubric_set: RubricSet | None) -> PageData:
     if rubric_set is not None:
         for kind, title in TITLES_BY_POLARITY:
             sides[title] = list_leading_headlines(rubric_set, kind)
-            strongest[title] = list_strongest_hints(rubrics, kind)
+            strongest[title] = list_strongest_unproven_deeds(rubrics, kind)
         if not any(sides.values()):
-            nothing = describe_nothing_leading(rubrics, rubric_set.data)
+            nothing = describe_lack_of_proven_rubrics(rubrics, rubric_set.data)
 
     beside_findings = []
-    for rubric in list_also_borne_out(rubrics):
-        beside_findings.append((rubric, explain_beside(rubric)))
+    for rubric in list_proven_deeds_outside_headlines(rubrics):
+        beside_findings.append((rubric, explain_why_proven_rubric_is_no_headline(rubric)))
     return {
         "sides": sides,
         "strongest": strongest,
         "nothing": nothing,
-        "habits": list_habits(rubrics),
-        "outcomes": list_outcomes(rubrics),
-        "said": list_words(rubrics),
-        "along": list_along_with_circumstances(rubrics),
+        "habits": list_deeds_in_conversations_of_ending(rubrics),
+        "outcomes": list_rubrics_of_conversation_endings(rubrics),
+        "said": list_proven_phrase_rubrics(rubrics),
+        "along": list_rubrics_explained_by_circumstances(rubrics),
         "beside_findings": beside_findings,
         "to_check": list_unexpected_rubrics(rubrics),
-        "topics": list_topics_apart(rubric_set.segments)[:MAX_RUNS_SHOWN] if rubric_set else [],
+        "topics": list_topics_unlike_the_rest(rubric_set.segments)[:MAX_RUNS_SHOWN]
+        if rubric_set
+        else [],
     }
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from pollex.errors import PollexError
-from pollex.rubrics.edits import forget_judgment
+from pollex.rubrics.edits import remove_detector_from_rubric
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions
@@ -190,7 +190,7 @@ def _reword_rubric(rubric: ChosenRubric, reworded: str, text: str) -> ChosenRubr
     words = " ".join(text.split())
     if not words or rubric.id != reworded or words == rubric.text:
         return rubric
-    return forget_judgment(
+    return remove_detector_from_rubric(
         rubric.model_copy(update={"text": words})
     )  # what the old words were judged by tells nothing here
 

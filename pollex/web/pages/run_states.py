@@ -94,11 +94,11 @@ def list_node_changes(site: Site, run: Run) -> list[NodeChange]:
 
 
 def _compute_node_changes(site: Site, run: Run) -> list[NodeChange]:
-    from pollex.graphs.run import list_states  # LangGraph comes with it
+    from pollex.graphs.run import list_states_of_run  # LangGraph comes with it
 
     node_changes: dict[str, NodeChange] = {}
     before: JsonDict = {}
-    for nodes, state in asyncio.run(list_states(site.store, run)):
+    for nodes, state in asyncio.run(list_states_of_run(site.store, run)):
         # keys whose value is another one than before the node
         changed = {}
         for key, value in state.items():

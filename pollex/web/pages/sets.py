@@ -10,7 +10,11 @@ from pathlib import Path
 from starlette.responses import Response
 
 from pollex.errors import BadCalibrator
-from pollex.rubrics.headlines import has_turned, list_headlines, sort_by_choice
+from pollex.rubrics.headlines import (
+    do_held_out_thumbs_contradict_rubric,
+    list_headlines,
+    sort_rubrics_by_order_of_choice,
+)
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet
@@ -45,7 +49,7 @@ class SupportedRubric:
     @property
     def turned(self) -> bool:
         """Whether conversations that it did not see speak against it."""
-        return has_turned(self.rubric)
+        return do_held_out_thumbs_contradict_rubric(self.rubric)
 
     @property
     def examples(self) -> tuple[str, ...]:
@@ -125,7 +129,7 @@ def support_rubrics(rubric_set: RubricSet, kind: Polarity) -> list[SupportedRubr
 
     # behind the headlines and their twins all others, in the order of the set
     rest = []
-    for rubric in sort_by_choice(rubric_set.rubrics):
+    for rubric in sort_rubrics_by_order_of_choice(rubric_set.rubrics):
         if rubric.polarity == kind and rubric not in leading:
             rest.append(rubric)
 

@@ -8,7 +8,11 @@ import numpy as np
 
 from pollex.conversations.conversation import Label
 from pollex.errors import BadLabels, PollexError, WrongUse
-from pollex.formats.label_files import VOLUNTARY_DRAW, ConversationLabel, list_conversation_labels
+from pollex.formats.label_files import (
+    VOLUNTARY_DRAW_METHOD,
+    ConversationLabel,
+    list_conversation_labels,
+)
 from pollex.store.labels import read_opinions, settle_opinions
 from pollex.store.resume import iterate_conversations
 from pollex.store.runs import Run
@@ -83,7 +87,10 @@ def _estimate_share(site: Site, run: Run, by: str) -> ShareResult:
         nan=PROBABILITY_WITHOUT_SCORE,
     )
     # labels of the log, and those that people settled on
-    labels = [*list_conversation_labels(conversations, VOLUNTARY_DRAW), *_collect_labels(site, run)]
+    labels = [
+        *list_conversation_labels(conversations, VOLUNTARY_DRAW_METHOD),
+        *_collect_labels(site, run),
+    ]
     if not labels:
         raise BadLabels(
             "no conversation has a label",

@@ -23,7 +23,7 @@ from small_log import (
 )
 from small_runs import Learnt, Pollex
 
-from pollex.graphs.context import CONVERSATIONS_A_BATCH
+from pollex.graphs.context import MAX_CONVERSATIONS_PER_BATCH
 from pollex.store.resume import find_run
 from pollex.store.store import Store
 
@@ -149,7 +149,7 @@ def test_a_kill_between_the_end_of_a_run_and_its_files_is_mended_by_a_resume(
     assert rows_of(store, "SELECT count(*) AS n FROM spans WHERE kind = 'role'") == before
 
 
-MANY = 2 * CONVERSATIONS_A_BATCH + 1
+MANY = 2 * MAX_CONVERSATIONS_PER_BATCH + 1
 
 
 @pytest.mark.timeout(300)

@@ -21,10 +21,10 @@ from planted.world import (
 )
 from pollex.agents.checks import explain_rubric_refusal
 from pollex.conversations.conversation import Conversation
-from pollex.prompts.data_boundary import seal_items
+from pollex.prompts.data_boundary import write_items_within_boundary
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.judging import list_glossed_options, number_texts
-from pollex.prompts.prompt import PromptLayout, build_messages, load_prompt
+from pollex.prompts.judging import write_numbered_texts, write_options_with_meanings
+from pollex.prompts.prompt import PromptLayout, build_chat_messages_of_prompt, load_prompt
 from pollex.rubrics.answers import LIKERT_OPTIONS, NEVER_CAME_UP_OPTION
 from pollex.rubrics.rubric_set import RubricSet
 
@@ -37,7 +37,7 @@ def asked(
     prompt: str, data: list[dict[str, object]], *off: str, **values: str
 ) -> list[dict[str, str]]:
     given = DomainProfile.load(DEBUGGING).values() | {"most": "three"} | values
-    return build_messages(
+    return build_chat_messages_of_prompt(
         load_prompt(prompt), given, data, PromptLayout(SALT, without=frozenset(off))
     )
 
@@ -55,8 +55,8 @@ def judged(reader: Reader, conversation: Conversation, texts: list[str], *off: s
         "judge_batch",
         turns_of(conversation),
         *off,
-        items=number_texts(texts),
-        options=list_glossed_options([*options, NEVER_CAME_UP_OPTION]),
+        items=write_numbered_texts(texts),
+        options=write_options_with_meanings([*options, NEVER_CAME_UP_OPTION]),
     )
     reply = json.loads(reader.reply(prompt) or "")
     return [options.index(reply[str(number)]["answer"]) for number in range(1, len(texts) + 1)]
@@ -161,7 +161,11 @@ def test_the_same_prompt_has_the_same_reply_and_another_seed_another() -> None:
 def test_slips_do_not_depend_on_the_secret_of_a_store() -> None:
     items = turns_of(World(0).conversations(1)[0])
     prompt = asked("extract_dsat", items)
-    other = [prompt[0], {"role": "user", "content": seal_items(items, b"another")}, prompt[2]]
+    other = [
+        prompt[0],
+        {"role": "user", "content": write_items_within_boundary(items, b"another")},
+        prompt[2],
+    ]
     assert Reader().reply(prompt) == Reader().reply(other)
 
 

@@ -6,7 +6,7 @@ from planted_world import PLANTED, answers, chosen_by, interval, spread
 from scipy.stats import t as student
 
 from planted.world import World, signals
-from pollex.selection.policies import DEFAULT_POLICY
+from pollex.selection.policies import DEFAULT_SELECTION_POLICY_NAME
 
 WORLDS = [World(seed) for seed in range(12)]
 COUNT = 200
@@ -24,7 +24,7 @@ def bounds(gaps: np.ndarray) -> tuple[float, float]:
 
 @pytest.fixture(scope="module")
 def default() -> np.ndarray:
-    return scores(DEFAULT_POLICY)
+    return scores(DEFAULT_SELECTION_POLICY_NAME)
 
 
 @pytest.mark.parametrize("policy", ["brute_force", "ucb"])
@@ -46,7 +46,7 @@ def test_no_policy_is_ahead_of_the_planted_rubrics_themselves(default: np.ndarra
 
 
 def test_nothing_is_found_where_answers_are_drawn_by_chance() -> None:
-    found = scores(DEFAULT_POLICY, agreement=0.5)
+    found = scores(DEFAULT_SELECTION_POLICY_NAME, agreement=0.5)
     low, high = bounds(found[:, 0])
     assert low < WORLDS[0].planted * 2 / len(signals()) < high
     assert bounds(found[:, 1])[0] < 0.5 < bounds(found[:, 1])[1]

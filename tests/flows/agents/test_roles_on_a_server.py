@@ -24,11 +24,11 @@ from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.probe import probe_endpoint
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.judging import code_options
+from pollex.prompts.judging import prefix_options_with_letters
 from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Unanswered
 from pollex.rubrics.judge_settings import JudgeSettings
 
-LABELS = code_options([option.text for option in LIKERT_OPTIONS])
+LABELS = prefix_options_with_letters([option.text for option in LIKERT_OPTIONS])
 ASKED = [
     *questions("The user thanks.", "The fix works."),
     *questions("The user repeats.", polarity="dsat"),

@@ -13,7 +13,7 @@ from protocol_server import ProtocolServer
 from small_runs import run_here
 
 from pollex.formats.columns import list_columns
-from pollex.formats.disguise import disguise_columns, disguise_value
+from pollex.formats.disguise import disguise_values_of_columns, replace_letters_and_digits_of_value
 from pollex.usecases.families import read_options
 
 PROFILE = """
@@ -194,7 +194,7 @@ def test_what_a_model_proposes_is_refused_where_it_is_no_talk(tmp_path: Path) ->
 
 
 def test_a_model_is_shown_no_words_of_people_in_the_columns(tmp_path: Path) -> None:
-    shown = disguise_columns(
+    shown = disguise_values_of_columns(
         list_columns(
             [json.loads(line) for line in odd_log(tmp_path).read_text("utf-8").splitlines()]
         )
@@ -203,8 +203,8 @@ def test_a_model_is_shown_no_words_of_people_in_the_columns(tmp_path: Path) -> N
     assert {"column": "op", "different": 3, "values": ["x7", "y3", "z1"]} in shown.items
     assert not [word for word in ("tent", "boots", "weeks", "records") if word in told]
     assert "a text of 4 words that ends with ?" in told
-    assert disguise_value("K-17 2024-05-01") == "a-99 9999-99-99"
-    assert disguise_value("hana@example.com") == "aaaa@aaaaaaa.aaa"
+    assert replace_letters_and_digits_of_value("K-17 2024-05-01") == "a-99 9999-99-99"
+    assert replace_letters_and_digits_of_value("hana@example.com") == "aaaa@aaaaaaa.aaa"
 
 
 def test_y_at_the_terminal_goes_on_with_what_was_proposed(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from pollex import Scorer
 from pollex.cli.interview import PoolEditor
 from pollex.cli.session import Screen
 from pollex.errors import ModelUnavailable, WrongUse
-from pollex.reports.learning import list_caveats
+from pollex.reports.learning import list_caveats_of_report
 from pollex.rubrics.edits import read_rubrics
-from pollex.rubrics.headlines import list_turned_rubrics
+from pollex.rubrics.headlines import list_rubrics_contradicted_by_held_out_thumbs
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
-from pollex.runs.options import SETTINGS_BY_SYSTEM
+from pollex.runs.options import LEARN_SETTINGS_BY_SYSTEM_NAME
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07"
 
@@ -56,7 +56,8 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     assert len(learnt.ended.out.splitlines()) == 1
     assert "built-in (no LLM)" in learnt.ended.err
     assert all(
-        caveat in learnt.ended.err for caveat in list_caveats(RubricSet.load(learnt.rubrics))
+        caveat in learnt.ended.err
+        for caveat in list_caveats_of_report(RubricSet.load(learnt.rubrics))
     )
     assert told["roles"] == dict.fromkeys(
         ("extractor", "summarizer", "deduplicator", "judge"), "built-in (no LLM)"
@@ -70,9 +71,9 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     kinds = [rubric["polarity"] for rubric in written["rubrics"]]
     assert (told["sat"], told["dsat"]) == (kinds.count("sat"), kinds.count("dsat"))
     assert 1 <= told["sat"] <= 10
-    assert not list_turned_rubrics(RubricSet.load(learnt.rubrics).rubrics), (
-        "what went the other way has left"
-    )
+    assert not list_rubrics_contradicted_by_held_out_thumbs(
+        RubricSet.load(learnt.rubrics).rubrics
+    ), "what went the other way has left"
     assert told["policy"] == written["policy"] == "greedy"
     assert told["guaranteed_window"] == written["guaranteed"]
     assert written["guaranteed"]["n"] == told["training"]["n"]
@@ -312,7 +313,7 @@ def planned(pollex: Pollex, learnt: Learnt, *given: str) -> str:
 def test_a_plan_tells_what_a_system_sets_and_what_is_given_wins_whatever_its_place(
     pollex: Pollex, learnt: Learnt
 ) -> None:
-    assert TOLD.keys() == set(SETTINGS_BY_SYSTEM)
+    assert TOLD.keys() == set(LEARN_SETTINGS_BY_SYSTEM_NAME)
     for system, more in TOLD.items():
         scale = "numeric" if system == "spur" else "likert-domain"
         paper = f"As {system}: --set policy=greedy --budget 10 --set scale={scale} "

@@ -12,7 +12,7 @@ from small_runs import Learnt, Pollex
 
 from pollex import diff_sets
 from pollex.errors import BadRubrics
-from pollex.rubrics.edits import get_edits_path, read_edits
+from pollex.rubrics.edits import get_edits_path, read_edits_file
 from pollex.rubrics.rubric_set import RubricSet
 
 
@@ -86,7 +86,7 @@ def test_a_reworded_rubric_is_judged_as_before_or_anew_with_figures_of_both(
     assert fitted.count("Judged anew: ") == 1
     by = {rubric.id: rubric.source for rubric in RubricSet.load(mine).rubrics}
     assert (by[first.id], by[second.id]) == (first.source, "person")
-    assert not any(entry.judge_anew for entry in read_edits(get_edits_path(mine))), (
+    assert not any(entry.judge_anew for entry in read_edits_file(get_edits_path(mine))), (
         "it is fitted now"
     )
 
@@ -95,7 +95,7 @@ def test_rubrics_are_added_reworded_and_removed_by_their_ids_and_differences_are
     pollex: Pollex, mine: Path, learnt: Learnt
 ) -> None:
     found = RubricSet.load(mine).rubrics
-    entries = read_edits(get_edits_path(mine))
+    entries = read_edits_file(get_edits_path(mine))
     assert [(e.id, e.text, e.polarity, e.on) for e in entries] == [
         (r.id, r.text, r.polarity, True) for r in found
     ]

@@ -23,7 +23,7 @@ from web_site import client_of, made_app
 
 from pollex.errors import StoreDamaged
 from pollex.formats.csv_rows import escape_formula, unescape_formula
-from pollex.formats.scores import name_rubric_column, open_score_file
+from pollex.formats.scores import make_rubric_column_name, open_score_file
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns
 from pollex.store.resume import iterate_conversations
@@ -330,7 +330,9 @@ def test_a_page_lies_beside_in_nobodys_place_and_csv_has_a_column_a_rubric_in_pl
     assert "What lowers scores" in page
     with Path("scores.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    columns = [name_rubric_column(rubric.id) for rubric in RubricSet.load(learnt.rubrics).rubrics]
+    columns = [
+        make_rubric_column_name(rubric.id) for rubric in RubricSet.load(learnt.rubrics).rubrics
+    ]
     assert all(0 <= float(row[column]) <= 10 for row in rows for column in columns)
     assert not any("[" in cell or "{" in cell for row in rows for cell in row.values())
     assert rows[0]["id"] in page

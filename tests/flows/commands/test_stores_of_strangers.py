@@ -20,7 +20,12 @@ from web_site import client_of, made_app
 from pollex.errors import PollexError, StoreDamaged
 from pollex.graphs.context import Resources
 from pollex.graphs.hooks import RunGraph
-from pollex.graphs.run import build_run_graph, carry_out_run, get_current_state, list_states
+from pollex.graphs.run import (
+    build_run_graph,
+    carry_out_run,
+    get_current_state_of_run,
+    list_states_of_run,
+)
 from pollex.rooms import list_hooks
 from pollex.store.resume import list_stored_runs
 from pollex.store.spans import Tracer
@@ -148,15 +153,17 @@ async def test_no_graph_goes_on_from_such_a_state(command: str, kind: str, tmp_p
     canary = tmp_path / "canary"
     with Store.open(tmp_path / "store") as store:
         run = store.begin(command, arguments={}, fingerprint={}, versions={})
-        assert not (await get_current_state(store, run)).values, "its first look makes the tables"
+        assert not (await get_current_state_of_run(store, run)).values, (
+            "its first look makes the tables"
+        )
         with closing(sqlite3.connect(store.folder / "checkpoints.sqlite")) as database:
             sql = "INSERT INTO checkpoints VALUES (?, '', '1', NULL, ?, ?, '{}')"
             database.execute(sql, (run.id, *(calls_of(canary) | damages())[kind]))
             database.commit()
         live = Resources(store=store, run=run.id, tracer=Tracer(store, run.id))
         for going in (
-            get_current_state(store, run),
-            list_states(store, run),
+            get_current_state_of_run(store, run),
+            list_states_of_run(store, run),
             carry_out_run(build_run_graph(run), live, {}),
         ):
             with pytest.raises(StoreDamaged, match="a state of a run can't be read"):

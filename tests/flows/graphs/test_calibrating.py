@@ -15,10 +15,10 @@ from pollex.errors import BadCalibrator, BadRubrics, WrongUse
 from pollex.outputs import write_file
 from pollex.rubrics.answers import Answer, Unanswered
 from pollex.rubrics.edits import get_edits_path
-from pollex.rubrics.learning.thumbs import collect_grades
+from pollex.rubrics.learning.thumbs import collect_grades_of_conversations
 from pollex.rubrics.rubric_set import RubricSet, get_arrays_path
 from pollex.rubrics.score import compute_binary_entropy, list_requested_judges
-from pollex.rubrics.worth import measure_probabilities
+from pollex.rubrics.worth import measure_probability_quality
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_a_score_has_a_probability_for_each_judge_asked_for_and_its_entropy(
 def test_figures_of_probabilities_by_hand() -> None:
     positive = np.array([True, False])
     blocks = np.arange(2)
-    found = measure_probabilities(
+    found = measure_probability_quality(
         np.array([0.8, 0.4]), positive, 0.75, np.random.default_rng(0), blocks
     )
     assert found.log_loss.value == pytest.approx(-(math.log(0.8) + math.log(0.6)) / 2)
@@ -171,7 +171,7 @@ def test_figures_of_probabilities_by_hand() -> None:
     assert found.share_brier.value == pytest.approx((0.25**2 + 0.75**2) / 2)
     assert found.gain.value == pytest.approx(found.share_log_loss.value - found.log_loss.value)
     assert found.smece is None
-    never = measure_probabilities(
+    never = measure_probability_quality(
         np.array([0.0, 0.4]), positive, 0.5, np.random.default_rng(0), blocks
     ).log_loss
     assert (never.value, never.undefined) == (None, "1 given thumbs had probability 0")
@@ -182,8 +182,10 @@ def test_probabilities_of_conversations_that_go_together_are_measured_together()
     copied = np.repeat(np.arange(30), 3)
     probability = rng.random(30)
     positive = rng.random(30) < 0.5
-    one = measure_probabilities(probability, positive, 0.5, np.random.default_rng(0), np.arange(30))
-    three = measure_probabilities(
+    one = measure_probability_quality(
+        probability, positive, 0.5, np.random.default_rng(0), np.arange(30)
+    )
+    three = measure_probability_quality(
         probability[copied], positive[copied], 0.5, np.random.default_rng(0), copied
     )
     assert (three.n, three.log_loss.n) == (90, 90)
@@ -211,7 +213,7 @@ def test_two_numbers_of_a_label_field_are_thumbs_and_no_grades() -> None:
             for n, one in enumerate(values)
         ]
 
-    assert collect_grades(told(1, -1, 1), ["rating"])[1] == []
-    assert [scale.values for scale in collect_grades(told(1, 2, 4), ["rating"])[1]] == [
-        (1.0, 2.0, 4.0)
-    ]
+    assert collect_grades_of_conversations(told(1, -1, 1), ["rating"])[1] == []
+    assert [
+        scale.values for scale in collect_grades_of_conversations(told(1, 2, 4), ["rating"])[1]
+    ] == [(1.0, 2.0, 4.0)]

@@ -31,10 +31,15 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.splits import split_conversations
 from pollex.errors import BadRubrics, Interrupted, ModelRefused, PollexError, WrongUse
 from pollex.formats.peers.rubrics_in import load_rubrics_of_any_tool
-from pollex.formats.read_logs import make_logs, read_logs
-from pollex.graphs.context import SERVED_RUN_ID, NullProgress, Resources, hold_resources
+from pollex.formats.read_logs import make_logs_of_conversations, read_logs
+from pollex.graphs.context import SERVED_RUN_ID, NullProgress, Resources, hold_resources_of_thread
 from pollex.graphs.learn.graph import build
-from pollex.graphs.run import RUN_ON_SERVER, compile_on, get_state_after, make_run_config
+from pollex.graphs.run import (
+    RUN_ON_SERVER,
+    compile_graph_with_checkpoints,
+    get_last_state_after_node,
+    make_run_config,
+)
 from pollex.graphs.score import ScoreContext
 from pollex.graphs.score import build as build_score
 from pollex.prompts.domain import DomainProfile
@@ -66,7 +71,7 @@ SECRET = "a-key-that-nobody-must-see"
 @pytest.fixture(scope="module")
 def logs(learnt: Learnt) -> Logs:
     """Two conversations a user."""
-    return make_logs(
+    return make_logs_of_conversations(
         [c.model_copy(update={"group": f"u{n // 2}"}) for n, c in enumerate(read_logs(learnt.log))]
     )
 
@@ -332,7 +337,7 @@ async def test_what_stops_all_work_ends_the_run_as_failed_and_a_resume_asks_only
     assert {id_ for id_, _ in second.asked}.isdisjoint(done)
     assert len(second.asked) == 2 * 32
     with pytest.raises(WrongUse, match="unfinished"):
-        await score(make_logs(list(logs)[:3]), rubrics, second, kept, resume=True)
+        await score(make_logs_of_conversations(list(logs)[:3]), rubrics, second, kept, resume=True)
 
 
 @pytest.mark.nightly
@@ -400,7 +405,7 @@ async def test_a_run_tells_what_happened_in_spans_and_states_of_json_and_who_goe
         "review_pool",
         "reword",
     }
-    async with compile_on(build(), whole.kept) as graph:
+    async with compile_graph_with_checkpoints(build(), whole.kept) as graph:
         history = [
             (one.next, one.values)
             async for one in graph.aget_state_history(make_run_config(whole.run))
@@ -453,7 +458,7 @@ async def test_a_run_that_is_stopped_again_and_again_goes_on_at_that_node_and_co
             )
         setting["resume"] = True
         runs_seen.add(find_run(kept, "last").id)
-        async with compile_on(build(), kept) as graph:
+        async with compile_graph_with_checkpoints(build(), kept) as graph:
             assert (await graph.aget_state(make_run_config(max(runs_seen)))).next == (node,)
     judge = PlainJudge()
     again = await learn(
@@ -474,7 +479,7 @@ async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summari
 ) -> None:
     record = make_embedded_judge_record(embedder)
     kept = whole.kept
-    state = await get_state_after(kept, find_run(kept, whole.run), "deduplicate")
+    state = await get_last_state_after_node(kept, find_run(kept, whole.run), "deduplicate")
     pool = [Rubric(id="", text=row["text"], polarity=row["polarity"]) for row in state["kept"]]
     nobody = staff(embedder, PlainJudge(), odd(embedder, *(one.id for one in logs)))
     own = Rubric(id="", text="The assistant says when it will be back.", polarity="sat")
@@ -485,7 +490,7 @@ async def test_a_fork_goes_on_with_another_pool_and_neither_extracts_nor_summari
         record,
         fork=RunFork(whole.run, "deduplicate", make_pool_rows([*pool[1:], own])),
     )
-    after = await get_state_after(kept, find_run(kept, forked.run), "assess")
+    after = await get_last_state_after_node(kept, find_run(kept, forked.run), "assess")
     assert after["parent"] == f"{whole.run}:deduplicate"
     assert [row["text"] for row in after["kept"]] == [*(one.text for one in pool[1:]), own.text]
     assert forked.run != whole.run
@@ -544,7 +549,7 @@ async def test_rubrics_of_equal_text_are_one_before_anybody_is_asked(
     learned = await learn(logs, repeating, kept, record)
     texts = [(one.polarity, one.text.casefold()) for one in telling.shown]
     assert len(texts) == len(set(texts))
-    state = await get_state_after(kept, find_run(kept, learned.run), "deduplicate")
+    state = await get_last_state_after_node(kept, find_run(kept, learned.run), "deduplicate")
     assert sum(id_.endswith("!") for id_ in state["merged"]) + sum(
         row["id"].endswith("!") for row in state["kept"]
     )
@@ -575,7 +580,7 @@ async def test_a_fork_after_the_pool_was_judged_pays_for_no_answer_again(
     unedited = await learn(logs, roles, kept, record, fork=RunFork(whole.run, node))
     assert not judge.asked
     assert same(unedited) == same(whole.learned)
-    pool = (await get_state_after(kept, find_run(kept, whole.run), node))["kept"]
+    pool = (await get_last_state_after_node(kept, find_run(kept, whole.run), node))["kept"]
     own = {"id": "", "text": "The assistant says when it will be back.", "polarity": "sat"}
     fewer = await learn(logs, roles, kept, record, fork=RunFork(whole.run, node, pool[1:]))
     assert not {id_ for id_, _ in judge.asked} & training
@@ -625,13 +630,13 @@ async def test_a_servers_thread_goes_on_in_another_process_in_the_middle_of_a_ba
     stopped = list[str]()
 
     async def first(live: Resources) -> dict[str, Any]:
-        with hold_resources("a thread", live):
+        with hold_resources_of_thread("a thread", live):
             await stops.ainvoke({}, make_run_config("a thread"), context=ScoreContext())
         stopped.append(live.run)
         raise Interrupted("the server was ended")
 
     async def then(live: Resources) -> dict[str, Any]:
-        with hold_resources("a thread", live):
+        with hold_resources_of_thread("a thread", live):
             return await graph.ainvoke(None, make_run_config("a thread"), context=ScoreContext())
 
     RUN_ON_SERVER.set(first)
@@ -688,7 +693,7 @@ async def test_no_more_answers_are_held_at_a_time_than_two_batches_have(
 ) -> None:
     few = rubrics.model_copy(update={"rubrics": rubrics.rubrics[:2]})
     turns = [one["messages"] for one in small_log()]
-    logs = make_logs(
+    logs = make_logs_of_conversations(
         Conversation.model_validate({"id": f"n{n}", "turns": turns[n % len(turns)]})
         for n in range(200)
     )

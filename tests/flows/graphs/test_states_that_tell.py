@@ -10,7 +10,7 @@ from plain_judges import likert
 from small_runs import Learnt, Pollex
 
 from pollex.graphs.findings import MAX_RESULTS_SHOWN, MAX_WORST_RESULTS_SHOWN, Findings
-from pollex.graphs.run import get_state_after
+from pollex.graphs.run import get_last_state_after_node
 from pollex.graphs.score import describe_rubric_contributions
 from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Polarity, Rubric
@@ -29,7 +29,7 @@ def test_a_state_of_learn_tells_who_answers_what_rubrics_weigh_and_the_threshold
     learnt: Learnt,
 ) -> None:
     with Store.open(learnt.store, read_only=True) as store:
-        state = asyncio.run(get_state_after(store, find_run(store, "learn"), "assess"))
+        state = asyncio.run(get_last_state_after_node(store, find_run(store, "learn"), "assess"))
     ids = {row["id"] for row in state["kept"]}
     assert state["judged_by"].keys() == ids
     assert state["pooled"].keys() == ids
@@ -169,7 +169,9 @@ def test_a_state_of_score_tells_the_first_results_the_worst_and_means(
     assert ended.code == 0, ended.err
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     with Store.open(tmp_path / "store", read_only=True) as store:
-        state = asyncio.run(get_state_after(store, find_run(store, "last"), "commit_batch"))
+        state = asyncio.run(
+            get_last_state_after_node(store, find_run(store, "last"), "commit_batch")
+        )
     assert [row["id"] for row in state["first"]] == [row["id"] for row in rows[:MAX_RESULTS_SHOWN]]
     assert [row["netsat"] for row in state["first"]] == [
         row["netsat"] for row in rows[:MAX_RESULTS_SHOWN]

@@ -10,7 +10,7 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.read_logs import make_logs
+from pollex.formats.read_logs import make_logs_of_conversations
 from pollex.services.logs import replace_labels
 from pollex.store.rows import make_label_row
 from pollex.store.store import Store
@@ -25,7 +25,7 @@ NONE = Label.NONE
 def logs() -> Logs:
     labels = (UP, UP, DOWN, NONE, NONE, NONE)
     turns = [one["messages"] for one in small_log()]
-    return make_logs(
+    return make_logs_of_conversations(
         Conversation.model_validate({"id": f"c{n}", "turns": turns[n], "label": label})
         for n, label in enumerate(labels)
     )

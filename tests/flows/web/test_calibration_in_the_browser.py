@@ -5,7 +5,7 @@ import pytest
 from rubric_set_by_hand import rubric_set
 from web_site import client_of, conversation, made_app, scored
 
-from pollex.measures.drift import is_unlike
+from pollex.measures.drift import is_drift_significant
 from pollex.rubrics.records import SpreadRecord
 from pollex.store.resume import list_stored_runs
 from pollex.store.rows import make_conversation_rows, make_fact_row
@@ -74,7 +74,7 @@ async def test_conversations_unlike_those_of_the_set_are_marked(own: Store) -> N
     ):
         spread = SpreadRecord(edges=tuple(edges.tolist()), counts=(30, 30, 30, 30))
         found = rubric_set(run=learn.id).model_copy(update={"spread": spread})
-        assert is_unlike(measure_drift_of_set(known, found)) is marked
+        assert is_drift_significant(measure_drift_of_set(known, found)) is marked
         own.put([make_fact_row(learn.id, "rubric_set", "set", found)])
         score = scored(own, found, range(120))
         own.flush()

@@ -3,7 +3,7 @@
 from httpx2 import AsyncClient
 from web_site import client_of, conversation, made_app
 
-from pollex.conversations.conversation import TextFlag
+from pollex.conversations.conversation import OddTextFlag
 from pollex.store.rows import make_conversation_rows
 from pollex.store.store import Store
 
@@ -92,7 +92,7 @@ async def test_what_is_odd_about_texts_is_counted_and_narrows_the_list(
     own: Store, web: AsyncClient
 ) -> None:
     run = own.begin("score", fingerprint={}, versions={}, arguments={}).id
-    flags: tuple[tuple[TextFlag, ...], ...] = ((), ("bidi",), ("bidi", "too_large"))
+    flags: tuple[tuple[OddTextFlag, ...], ...] = ((), ("bidi",), ("bidi", "too_large"))
     odd = [conversation(n).model_copy(update={"flags": each}) for n, each in enumerate(flags)]
     own.put(make_conversation_rows(run, odd))
     own.finish(run, "done")

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from httpx2 import AsyncClient
 
-from pollex.calibration.active_learning import make_text_vectors, select_queries
+from pollex.calibration.active_learning import (
+    choose_texts_to_label_next,
+    make_vectors_for_choosing_labels,
+)
 from pollex.rubrics.answers import Answer
 from pollex.store.resume import read_answers
 from pollex.store.store import Store
@@ -27,9 +30,13 @@ async def test_the_most_telling_first_is_what_the_design_picks_and_labels_change
     }
     known = [row for row in sorted(rows, key=place) if row["probability"] is not None]
     p = np.array([[row["probability"]] for row in known])
-    vectors = make_text_vectors(np.array([means[row["id"]] for row in sorted(rows, key=place)]))
+    vectors = make_vectors_for_choosing_labels(
+        np.array([means[row["id"]] for row in sorted(rows, key=place)])
+    )
     mine = vectors[[place(row) for row in known]]
-    picked = select_queries(mine, p * (1 - p), np.zeros(p.shape, dtype=bool), CHOSEN_ONE_BY_ONE)
+    picked = choose_texts_to_label_next(
+        mine, p * (1 - p), np.zeros(p.shape, dtype=bool), CHOSEN_ONE_BY_ONE
+    )
     assert [row["id"] for row in rows[:CHOSEN_ONE_BY_ONE]] == [
         known[at]["id"] for at in picked.row.tolist()
     ]

@@ -23,7 +23,7 @@ from web_site import PORT, client_of, made_app, made_store
 
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
 from pollex.measures.intervals import Figure
-from pollex.rubrics.answers import NEUTRAL_VALUE, Answer
+from pollex.rubrics.answers import MIDDLE_OPTION_VALUE, Answer
 from pollex.rubrics.records import RubricEvidence
 from pollex.rubrics.score import NetSat
 from pollex.services.sets import diff_words
@@ -533,7 +533,7 @@ async def test_a_list_is_narrowed_to_the_conversations_in_which_a_rubric_holds(
         if (
             isinstance(answer, Answer)
             and not answer.never_came_up
-            and answer.value() > NEUTRAL_VALUE
+            and answer.value() > MIDDLE_OPTION_VALUE
         ):
             holding.append(conversation)
 

@@ -5,7 +5,7 @@ import random
 from pollex.agents.embedded.comments import find_frequent_remarks, quote_comment_proving_statement
 from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.llm.evidence import make_items_of_conversation
+from pollex.agents.llm.evidence import make_prompt_items_of_turns
 from pollex.conversations.conversation import Conversation, Feedback, Label, Turn
 from pollex.rubrics.answers import Question
 from pollex.rubrics.rubric import Quote, Rubric
@@ -91,7 +91,7 @@ def test_a_comment_that_speaks_of_what_a_reason_says_is_its_proof() -> None:
 async def test_no_judge_sees_a_comment(embedder: Embedder) -> None:
     chat = commented_log(1)[1]
     bare = chat.model_copy(update={"feedback": ()})
-    assert make_items_of_conversation(chat) == make_items_of_conversation(bare)
+    assert make_prompt_items_of_turns(chat) == make_prompt_items_of_turns(bare)
     said = Quote(conversation_id="x", turn=-1, text="Your table on Friday is reserved.")
     rubric = Rubric(
         id="r",

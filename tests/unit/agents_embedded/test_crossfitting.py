@@ -12,9 +12,9 @@ from pollex.conversations.logs import Logs, flag_positive_labels
 from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools
 from pollex.measures.classification import compute_auc
-from pollex.rubrics.learning.choice import find_turned
+from pollex.rubrics.learning.choice import find_rubrics_contradicted_out_of_sample
 from pollex.rubrics.learning.crossfit import (
-    NO_CROSS_FITTED_FIGURES,
+    NO_CROSS_FITTED_FIGURES_NOTE,
     Candidates,
     CrossFit,
     cross_fit,
@@ -99,7 +99,7 @@ def test_folds_choose_from_what_people_left_in_the_pool_and_their_own_rubrics(
         assert part.weighed.families[-3:] == OWN_IDS, "nothing but their words is known of them"
         assert part.fold.answers.shape == (len(up), len(part.chosen), 5)
     none = fitted(study, up, kept=(left.model_copy(update={"source": "signal:unheard"}),))
-    assert (none.parts, none.notes) == ([], [NO_CROSS_FITTED_FIGURES])
+    assert (none.parts, none.notes) == ([], [NO_CROSS_FITTED_FIGURES_NOTE])
 
 
 def test_rubrics_that_went_the_other_way_are_found_by_folds_that_chose_them_and_one_stays(
@@ -109,11 +109,13 @@ def test_rubrics_that_went_the_other_way_are_found_by_folds_that_chose_them_and_
     material, pool = laid_out(study, up)
     fit = cross_fit(material, pool)
     every = np.arange(len(pool.rubrics))
-    turned = find_turned(fit, pool, every)
+    turned = find_rubrics_contradicted_out_of_sample(fit, pool, every)
     held, known = fit.held_of(pool.rubrics)
     assert 0 < len(turned) < len(every)
     for column in turned.tolist():
         rows = known[:, column]
         there, elsewhere = (up[rows & mine].mean() for mine in (held[:, column], ~held[:, column]))
         assert there < elsewhere if pool.rubrics[column].polarity == "sat" else there > elsewhere
-    assert find_turned(fit, pool, turned).tolist() == turned[1:].tolist()
+    assert (
+        find_rubrics_contradicted_out_of_sample(fit, pool, turned).tolist() == turned[1:].tolist()
+    )

@@ -12,7 +12,7 @@ from pollex.agents.checks import locate_quote_in_conversation
 from pollex.agents.embedded.clues import (
     StudiedLog,
     collect_phrases_of_turns,
-    contrast_classes,
+    compute_z_of_class_difference,
     score_class_contrasts,
 )
 from pollex.agents.embedded.embedder import Embedder
@@ -127,9 +127,9 @@ def test_contrast_by_hand() -> None:
     present = np.array([[1], [1], [1], [0], [1], [0], [0], [0]], dtype=bool)
     positive = np.array([1, 1, 1, 1, 0, 0, 0, 0], dtype=bool)
     expected = 2 * math.log(3.5 / 1.5) / math.sqrt(2 / 3.5 + 2 / 1.5)
-    assert contrast_classes(present, positive) == pytest.approx([expected])
-    assert contrast_classes(present, ~positive) == pytest.approx([-expected])
-    assert contrast_classes(~present, positive) == pytest.approx([-expected])
+    assert compute_z_of_class_difference(present, positive) == pytest.approx([expected])
+    assert compute_z_of_class_difference(present, ~positive) == pytest.approx([-expected])
+    assert compute_z_of_class_difference(~present, positive) == pytest.approx([-expected])
 
 
 def test_what_stands_out_on_one_half_alone_is_not_taken() -> None:
@@ -141,8 +141,8 @@ def test_what_stands_out_on_one_half_alone_is_not_taken() -> None:
     assert score_class_contrasts(np.stack([half, both, ~both], axis=1), positive) == pytest.approx(
         [
             0.0,
-            contrast_classes(both[:, None], positive)[0],
-            -contrast_classes(both[:, None], positive)[0],
+            compute_z_of_class_difference(both[:, None], positive)[0],
+            -compute_z_of_class_difference(both[:, None], positive)[0],
         ]
     )
 

@@ -13,9 +13,9 @@ from pollex.measures.classification import compute_auc
 from pollex.rubrics.learning.choice import NO_MODEL_RUBRIC_NOTE, explain_no_model_rubric
 from pollex.rubrics.learning.crossfit import Candidates, MixedPool, WeighedPool, make_candidates
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.rubric import ANSWERED_BUILT_IN, Rubric
+from pollex.rubrics.rubric import ANSWERED_BY_BUILT_IN_JUDGE, Rubric
 from pollex.selection.losses import MAX_EVAL_DIFFERENCE
-from pollex.selection.prefix import compute_log_losses, find_best_length
+from pollex.selection.prefix import compute_log_losses_of_logistic_fit, find_best_rubric_list_length
 
 MODELS = 30
 USEFUL = 8
@@ -29,7 +29,8 @@ def built_in() -> tuple[Candidates, Bools]:
     half = np.random.default_rng(0).random(len(log)) < 0.5
     pool = make_candidates(study.made(flag_positive_labels(log), half), log, "expected")
     rubrics = [
-        rubric.model_copy(update={"answered_by": ANSWERED_BUILT_IN}) for rubric in pool.rubrics
+        rubric.model_copy(update={"answered_by": ANSWERED_BY_BUILT_IN_JUDGE})
+        for rubric in pool.rubrics
     ]
     return Candidates(log, rubrics, pool.values, pool.answered, {}), half
 
@@ -93,15 +94,15 @@ def test_an_order_is_followed_where_it_gains_two_standard_errors_or_nothing_else
     sure = none - 0.2 + 0.2 * rng.random(100)
     unsure = none + rng.normal(-0.01, 0.3, 100)
     assert unsure.mean() < none.mean()
-    assert find_best_length(np.array([none, sure, none]), instead=True) == 1
-    assert find_best_length(np.array([none, none, unsure]), instead=True) == 0
-    assert find_best_length(np.array([none, none, unsure]), instead=False) == 2
-    assert find_best_length(np.array([none, none + 0.1]), instead=False) == 0
+    assert find_best_rubric_list_length(np.array([none, sure, none]), instead=True) == 1
+    assert find_best_rubric_list_length(np.array([none, none, unsure]), instead=True) == 0
+    assert find_best_rubric_list_length(np.array([none, none, unsure]), instead=False) == 2
+    assert find_best_rubric_list_length(np.array([none, none + 0.1]), instead=False) == 0
 
 
 def test_scores_that_point_the_wrong_way_lose_as_much_as_none() -> None:
     up = np.arange(100) < 70
-    share = compute_log_losses(np.zeros(100), up)
+    share = compute_log_losses_of_logistic_fit(np.zeros(100), up)
     assert share.mean() == pytest.approx(-(0.7 * np.log(0.7) + 0.3 * np.log(0.3)))
-    assert np.array_equal(compute_log_losses(np.where(up, -1.0, 1.0), up), share)
-    assert compute_log_losses(np.where(up, 1.0, -1.0), up).mean() < 0.05
+    assert np.array_equal(compute_log_losses_of_logistic_fit(np.where(up, -1.0, 1.0), up), share)
+    assert compute_log_losses_of_logistic_fit(np.where(up, 1.0, -1.0), up).mean() < 0.05

@@ -15,7 +15,7 @@ from pollex.conversations.logs import Logs
 from pollex.formats.read_logs import read_logs
 from pollex.prompts.domain import DomainProfile
 from pollex.reports.learning import render_learning_page
-from pollex.rubrics.edits import forget_judgment
+from pollex.rubrics.edits import remove_detector_from_rubric
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import JudgeRecord, StandingRecord
 from pollex.rubrics.rubric_set import RubricSet
@@ -89,7 +89,7 @@ def test_a_learned_set_has_what_people_wrote_and_a_rewording_keeps_its_detector_
         proven = StandingRecord(p=0.001, n=len(logs.learnable) + 1, by="halvings")
         edited = (
             first.model_copy(update=words | {"standing": proven}),
-            forget_judgment(second.model_copy(update=words)),
+            remove_detector_from_rubric(second.model_copy(update=words)),
             *others,
         )
         fitted = refitted(logs, rubrics.model_copy(update={"rubrics": edited}), embedder, store)

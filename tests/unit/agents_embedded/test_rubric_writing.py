@@ -13,9 +13,9 @@ from pollex.agents.embedded.roles import EmbeddedDeduplicator, EmbeddedSummarize
 from pollex.agents.embedded.signals import SIGNALS_BY_NAME
 from pollex.agents.roles import Deduplication, Summary
 from pollex.errors import BadRubrics
-from pollex.reports.learning import describe_cost
-from pollex.rubrics.edits import list_bundled_sets, read_rubrics
-from pollex.rubrics.rubric import MAX_QUOTES, Quote, Reason, Rubric
+from pollex.reports.learning import describe_scoring_cost
+from pollex.rubrics.edits import list_bundled_rubric_set_names, read_rubrics
+from pollex.rubrics.rubric import MAX_QUOTES_PER_RUBRIC, Quote, Reason, Rubric
 
 
 def reason(number: int, source: str = "signal:thanks", said: str = "thanks") -> Reason:
@@ -85,7 +85,7 @@ def test_near_rubrics_become_one_and_no_reason_is_lost(embedder: Embedder) -> No
     assert found.merged == {"a": "b"}
     assert [r.id for r in found.kept] == ["c", "b"]
     assert set(found.kept[1].reason_ids) == {*less.reason_ids, *more.reason_ids}
-    assert len(found.kept[1].quotes) == MAX_QUOTES
+    assert len(found.kept[1].quotes) == MAX_QUOTES_PER_RUBRIC
 
 
 def test_different_signals_and_sides_are_never_merged_whatever_words_they_share(
@@ -135,8 +135,10 @@ def of_source(source: str, text: str = "The user is happy.") -> Rubric:
 
 def test_a_set_without_vectors_says_so_and_one_by_likeness_costs_its_embedding() -> None:
     plain = [of_source("signal:thanks"), of_source("phrase:user:thank you")]
-    assert describe_cost(plain) == "about 1 ms of CPU a conversation of 25 turns, no embedding"
-    assert describe_cost([*plain, of_source("person")]).endswith(
+    assert (
+        describe_scoring_cost(plain) == "about 1 ms of CPU a conversation of 25 turns, no embedding"
+    )
+    assert describe_scoring_cost([*plain, of_source("person")]).endswith(
         "a conversation of 25 turns, its turns embedded"
     )
 
@@ -182,7 +184,7 @@ def test_a_mark_of_byte_order_is_no_part_of_a_list_and_what_can_not_be_read_is_r
 
 
 def test_bundled_sets_have_ten_rubrics_a_kind_that_learnt_ones_could_be() -> None:
-    for name in list_bundled_sets():
+    for name in list_bundled_rubric_set_names():
         rubrics = read_rubrics(name)
         assert [sum(rubric.polarity == kind for rubric in rubrics) for kind in ("sat", "dsat")] == [
             10,

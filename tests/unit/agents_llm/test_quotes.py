@@ -10,7 +10,7 @@ from pollex.agents.checks import (
     resolve_json_escapes,
     split_words,
 )
-from pollex.agents.llm.evidence import make_items_of_conversation
+from pollex.agents.llm.evidence import make_prompt_items_of_turns
 from pollex.conversations.conversation import Conversation, ToolCall, Turn
 from pollex.reports.transcript import mark_turns
 from pollex.rubrics.answers import Option
@@ -37,7 +37,7 @@ def test_a_call_is_quoted_with_its_arguments_as_prompts_show_them() -> None:
     call = ToolCall(name="book", arguments='{"day": "Friday"}')
     turn = Turn(role="assistant", content=f"Wait. {call.mark}", calls=(call,))
     talk = Conversation(id="c", turns=(Turn(role="user", content="On Sunday."), turn))
-    assert [item["text"] for item in make_items_of_conversation(talk)][
+    assert [item["text"] for item in make_prompt_items_of_turns(talk)][
         1
     ] == 'Wait. [tool call: book] {"day": "Friday"}'
     quote = locate_quote_in_conversation(talk, 'tool call: book] {"day": "Friday', 1)

@@ -11,7 +11,7 @@ from pollex.agents.llm.summarizer import LlmSummarizer, LlmUpdater
 from pollex.agents.roles import ContrastingPair, Revision, Summary
 from pollex.gateway.calls import RefusedReply
 from pollex.rubrics.answers import Unanswered
-from pollex.rubrics.rubric import Quote, Reason, add_reasons
+from pollex.rubrics.rubric import Quote, Reason, add_reasons_to_rubric
 
 PLANTED = "from now on every answer has to be the best one"
 REASONS = [
@@ -186,8 +186,8 @@ async def revised(
 
 
 OLD = [
-    add_reasons(rubric("The user says thanks."), [new_reason(7)]),
-    add_reasons(rubric("The user confirms that the fix works."), [new_reason(8)]),
+    add_reasons_to_rubric(rubric("The user says thanks."), [new_reason(7)]),
+    add_reasons_to_rubric(rubric("The user confirms that the fix works."), [new_reason(8)]),
 ]
 
 

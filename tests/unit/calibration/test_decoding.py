@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pollex.calibration.estimator import combine_judges
+from pollex.calibration.estimator import combine_answer_values_of_judges
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
-from pollex.measures.distributions import compute_entropy, compute_variance
+from pollex.measures.distributions import (
+    compute_entropy_of_distributions,
+    compute_variance_of_distributions,
+)
 
 QUESTIONS = Questionnaire(
     (Scale("clear", (0.0, 10.0)), Scale("overall", (1.0, 2.0, 4.0))), "overall"
@@ -18,12 +21,16 @@ QUESTIONS = Questionnaire(
 
 
 def test_entropy_and_variance_by_hand_and_as_scipy_has_them() -> None:
-    found = compute_entropy(np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5]]))
+    found = compute_entropy_of_distributions(
+        np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5]])
+    )
     assert found == pytest.approx([log(2), 0.0, 1.5 * log(2)])
     proba = np.random.default_rng(0).dirichlet(np.ones(5), 20)
-    np.testing.assert_allclose(compute_entropy(proba), stats.entropy(proba, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(
+        compute_entropy_of_distributions(proba), stats.entropy(proba, axis=1), rtol=1e-12
+    )
     # mean .5·1 + .25·2 + .25·4 = 2; .5·1 + .25·0 + .25·4 = 1.5
-    assert compute_variance(
+    assert compute_variance_of_distributions(
         np.array([[0.5, 0.25, 0.25], [0, 1, 0]]), (1.0, 2.0, 4.0)
     ) == pytest.approx([1.5, 0.0])
 
@@ -46,10 +53,10 @@ def test_several_judges_answers_as_one_by_hand_and_in_no_way_that_there_is_not()
         (0.25, [1.5, 1.5]),
     )
     for how, one in expected:
-        assert combine_judges(values, how) == pytest.approx(one)  # type: ignore[arg-type]
+        assert combine_answer_values_of_judges(values, how) == pytest.approx(one)  # type: ignore[arg-type]
     for odd in ("median", "", 1.01, -0.1, nan):
         with pytest.raises(WrongUse, match="no way to aggregate"):
-            combine_judges(values, odd)  # type: ignore[arg-type]
+            combine_answer_values_of_judges(values, odd)  # type: ignore[arg-type]
 
 
 def test_trusted_judges_are_asked_and_no_others() -> None:

@@ -12,7 +12,7 @@ from pollex.calibration.estimator import ConstantLabelsWarning, JudgedEstimator
 from pollex.calibration.models import get_model_class, get_model_name, list_model_names
 from pollex.calibration.models.constant import Constant
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.storage import pack_calibrator, unpack_calibrator
+from pollex.calibration.storage import deserialize_calibrator, serialize_calibrator
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats
 
@@ -263,7 +263,7 @@ def test_an_estimator_without_its_own_learning_can_not_be_made_and_one_without_a
         JudgedEstimator()  # type: ignore[abstract]
     X, y, judges = world()
     with pytest.raises(WrongUse, match="Stateless can't be kept"):
-        pack_calibrator(Stateless().fit(X, y, judges, QUESTIONS))
+        serialize_calibrator(Stateless().fit(X, y, judges, QUESTIONS))
 
 
 def test_one_that_was_kept_is_found_under_its_file_has_a_title_and_predicts_the_same(
@@ -272,8 +272,8 @@ def test_one_that_was_kept_is_found_under_its_file_has_a_title_and_predicts_the_
     assert get_model_class(get_model_name(fitted)) is type(fitted)
     assert fitted.title
     X, _, judges = world(seed=1)
-    pack = pack_calibrator(fitted)
-    again = unpack_calibrator(pack.facts, pack.arrays)
+    pack = serialize_calibrator(fitted)
+    again = deserialize_calibrator(pack.facts, pack.arrays)
     np.testing.assert_array_equal(again.predict_proba(X, judges), fitted.predict_proba(X, judges))
     assert again.judges_ == fitted.judges_
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pollex.calibration.judgments import encode_judges, encode_judgments
+from pollex.calibration.judgments import convert_judge_names_to_indices, convert_judgments_to_arrays
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 
@@ -27,7 +27,7 @@ class Gap:
 
 
 def told(y: Any, judges: Any = None) -> list[tuple[int, int, str | None, int]]:
-    found = encode_judgments(y, judges, QUESTIONS, rows=3)
+    found = convert_judgments_to_arrays(y, judges, QUESTIONS, rows=3)
     columns = (found.row, found.question, found.names(), found.answer)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -115,7 +115,9 @@ def test_a_number_names_the_same_judge_whether_a_gap_made_its_column_one_of_floa
         None,
         "12",
     ]
-    assert encode_judges([7, np.float64(12), np.int64(7), "12", 7.5], ["12", "7"]).tolist() == [
+    assert convert_judge_names_to_indices(
+        [7, np.float64(12), np.int64(7), "12", 7.5], ["12", "7"]
+    ).tolist() == [
         1,
         0,
         1,
@@ -125,7 +127,7 @@ def test_a_number_names_the_same_judge_whether_a_gap_made_its_column_one_of_floa
 
 
 def test_nobody_and_judges_who_are_left_out_are_nobody_under_other_codes() -> None:
-    again = encode_judgments([*TUPLES, (2, "Q0", "cy", 3)], None, QUESTIONS).coded(
+    again = convert_judgments_to_arrays([*TUPLES, (2, "Q0", "cy", 3)], None, QUESTIONS).coded(
         ["zoe", "bob", "ann"]
     )
     assert again.judge.tolist() == [2, -1, 1, -1]

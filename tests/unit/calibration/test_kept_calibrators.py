@@ -14,12 +14,12 @@ from pollex.calibration.models.constant import Constant
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.calibration.storage import (
-    get_state,
+    deserialize_calibrator,
+    get_calibrator_state,
     load,
-    pack_calibrator,
-    restore_state,
+    restore_calibrator_from_state,
     save,
-    unpack_calibrator,
+    serialize_calibrator,
 )
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.measures.arrays import Floats
@@ -111,7 +111,7 @@ def test_what_is_no_json_and_arrays_that_are_missing_or_of_another_calibrator_ar
     folder: Path,
 ) -> None:
     (arrays,) = folder.glob("*.safetensors")
-    arrays.write_bytes(pack_calibrator(fitted(shared=1.0)).arrays)
+    arrays.write_bytes(serialize_calibrator(fitted(shared=1.0)).arrays)
     with pytest.raises(BadCalibrator, match="not the ones that were written with it"):
         load(folder)
     arrays.unlink()
@@ -154,12 +154,12 @@ def test_the_same_calibrator_is_kept_as_the_same_bytes_readable_json_with_safete
     folder: Path,
 ) -> None:
     facts = facts_of(folder)
-    kept = pack_calibrator(fitted())
+    kept = serialize_calibrator(fitted())
     assert json.loads(json.dumps(kept.facts)).items() <= facts.items()
     assert (
         (folder / facts["arrays"]).read_bytes()
         == kept.arrays
-        == pack_calibrator(unpack_calibrator(kept.facts, kept.arrays)).arrays
+        == serialize_calibrator(deserialize_calibrator(kept.facts, kept.arrays)).arrays
     )
     assert (facts["model"], facts["format"]) == ("ordinal", 1)
     thumb = {"question": "thumb", "values": [0.0, 1.0], "ordinal": True, "asked": False}
@@ -175,11 +175,12 @@ def test_a_second_calibrator_takes_the_first_ones_place(folder: Path) -> None:
 
 def test_a_calibrator_can_be_kept_inside_another() -> None:
     model = fitted()
-    one = get_state(model, "one.")
-    two = get_state(fitted(shared=1.0), "two.")
+    one = get_calibrator_state(model, "one.")
+    two = get_calibrator_state(fitted(shared=1.0), "two.")
     one.arrays.update(two.arrays)
     np.testing.assert_array_equal(
-        restore_state(one, "one.").predict_proba(answers()), model.predict_proba(answers())
+        restore_calibrator_from_state(one, "one.").predict_proba(answers()),
+        model.predict_proba(answers()),
     )
 
 
@@ -203,9 +204,9 @@ def test_one_that_asks_nothing_or_whose_values_are_a_list_or_an_array_is_kept_as
 
 
 def test_arrays_of_no_numbers_are_refused() -> None:
-    pack = pack_calibrator(fitted())
+    pack = serialize_calibrator(fitted())
     head = 8 + int.from_bytes(pack.arrays[:8], "little")
     arrays = pack.arrays[:head].ljust(len(pack.arrays), b"\xff")
     facts = {**pack.facts, "arrays_sha256": hashlib.sha256(arrays).hexdigest()}
     with pytest.raises(BadCalibrator, match="it can't be restored from this file"):
-        unpack_calibrator(facts, arrays)
+        deserialize_calibrator(facts, arrays)

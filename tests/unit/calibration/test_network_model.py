@@ -11,11 +11,11 @@ from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.network.training import (
     TrainingConfig,
     TrainingData,
-    assign_slots,
-    compute_log_likelihood,
+    assign_answer_sheets_to_judge_slots,
+    compute_log_likelihood_of_answers,
     initialize_weights,
     make_output_heads,
-    train_weights,
+    train_network_weights,
 )
 from pollex.calibration.network.weights import Weights
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -113,10 +113,10 @@ def test_training_maximises_the_likelihood_that_predictions_have():
     judges = np.array([0, 1, 1, -1, 0, 1])
     inputs = np.concatenate([rng.random((6, 3)), np.ones((6, 1))], axis=1)
     answer = np.array([[0, 3], [1, -1], [-1, 2], [1, 0], [0, 1], [-1, -1]])
-    slots = assign_slots(judges, 2)
+    slots = assign_answer_sheets_to_judge_slots(judges, 2)
     arrays = {name: torch.tensor(array) for name, array in weights.arrays().items()}
     given = torch.where(slots.filled[..., None], torch.tensor(answer)[slots.sheet], -1)
-    found = compute_log_likelihood(
+    found = compute_log_likelihood_of_answers(
         arrays, torch.tensor(inputs)[slots.sheet].expand(2, -1, -1, -1), given, slots.judge, weights
     )
     each = [
@@ -145,7 +145,7 @@ def test_deltas_of_a_judge_without_answers_stay_zero_and_strong_shrinkage_holds_
     sheets = AnswerMatrix(np.arange(4), np.zeros(4, int), np.array([[0], [1], [1], [0]]))
     heads = make_output_heads(sheets, np.array([2]), np.array([False]))
     data = TrainingData(np.concatenate([np.eye(4), np.ones((4, 1))], axis=1), sheets, np.arange(4))
-    after = train_weights(
+    after = train_network_weights(
         initialize_weights((4, 3, 3), (2, 2), heads, 1, 0),
         data,
         TrainingConfig(5, 0.05, 0.0, 1.0),

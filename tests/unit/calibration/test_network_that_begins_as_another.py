@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from pollex.calibration.judgments import encode_judgments
+from pollex.calibration.judgments import convert_judgments_to_arrays
 from pollex.calibration.models.network import CalibrationNetwork
 from pollex.calibration.models.weighted_sum import WeightedSum
 from pollex.calibration.network import begun
 from pollex.calibration.questionnaire import Questionnaire, Scale
-from pollex.calibration.storage import pack_calibrator, unpack_calibrator
+from pollex.calibration.storage import deserialize_calibrator, serialize_calibrator
 from pollex.errors import BadCalibrator
 from pollex.measures.arrays import Floats
 
@@ -65,7 +65,7 @@ def test_numpy_predicts_what_torch_trained(monkeypatch: pytest.MonkeyPatch) -> N
     sheets = stack.lesson.sheets
     logs = model._fit_starts(
         X,
-        encode_judgments(given, None, STARS, 60).coded(model.judges_),
+        convert_judgments_to_arrays(given, None, STARS, 60).coded(model.judges_),
         np.zeros(0, np.int64),
         sheets,
     )[1]
@@ -83,8 +83,8 @@ def test_raters_and_several_questions_are_learned_and_kept() -> None:
         model.predict(X, [who] * 60).mean() for who in ("mild", "strict", "new")
     )
     assert strict < stranger < mild
-    pack = pack_calibrator(model)
-    again = unpack_calibrator(pack.facts, pack.arrays)
+    pack = serialize_calibrator(model)
+    again = deserialize_calibrator(pack.facts, pack.arrays)
     for question in ("stars", "kind"):
         assert np.array_equal(
             again.predict_proba(X, question=question), model.predict_proba(X, question=question)
@@ -96,7 +96,7 @@ def test_raters_and_several_questions_are_learned_and_kept() -> None:
         *scales[3:],
     ]
     with pytest.raises(BadCalibrator, match="its network has 19 inputs, and its questions give 25"):
-        unpack_calibrator(
+        deserialize_calibrator(
             pack.facts | {"questionnaire": {"main": "stars", "scales": wider}}, pack.arrays
         )
 

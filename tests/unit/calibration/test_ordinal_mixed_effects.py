@@ -11,10 +11,10 @@ from pollex.calibration.cumulative_link import (
     LBFGS_OPTIONS,
     LinkTerms,
     _NegativeLogLikelihood,
-    fit_terms,
-    make_flat_terms,
-    make_precisions,
-    predict_distributions,
+    fit_cumulative_link_parameters,
+    make_parameters_equal_for_judges,
+    make_prior_precisions,
+    predict_answer_distributions,
 )
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
 from pollex.calibration.questionnaire import Questionnaire, Scale
@@ -51,10 +51,10 @@ def test_the_distribution_is_the_formula_worked_by_hand() -> None:
         np.array([[0.25]]),
     )
     # place = 0.4·1 + 0.5 + 0.4·0.25 = 1; P(≤1) = σ(2·(−1 − 1)), P(≤2) = σ(2·(1 − 1))
-    known = predict_distributions(found, np.array([[0.4]]), np.array([0]))
+    known = predict_answer_distributions(found, np.array([[0.4]]), np.array([0]))
     np.testing.assert_allclose(known, [[expit(-4), 0.5 - expit(-4), 0.5]], rtol=1e-9)
     # nobody known: place 0.4, scale 1
-    nobody = predict_distributions(found, np.array([[0.4]]), np.array([-1]))
+    nobody = predict_answer_distributions(found, np.array([[0.4]]), np.array([-1]))
     np.testing.assert_allclose(
         nobody, [[expit(-1.4), expit(0.6) - expit(-1.4), 1 - expit(0.6)]], rtol=1e-9
     )
@@ -67,7 +67,7 @@ def test_the_loss_is_the_likelihood_of_the_distribution_and_its_gradient_that_of
     judges = np.array([0, -1])
     answers = np.array([2, 0])
     middle = terms().packed()
-    proba = predict_distributions(terms(), F, judges)
+    proba = predict_answer_distributions(terms(), F, judges)
     loss, _ = _NegativeLogLikelihood(F, judges, answers, np.array([1.0, 3.0]), terms()).loss(middle)
     assert loss == pytest.approx(-np.log(proba[0, 2]) - 3 * np.log(proba[1, 0]), rel=1e-9)
     rng = np.random.default_rng(1)
@@ -91,13 +91,13 @@ def test_with_two_options_it_is_scikit_learns_logistic_regression(
     answers = (F @ [1.0, -0.5, 0] + rng.logistic(size=80) > 0.3).astype(np.int64)
     for name, value in {"ftol": 1e-16, "gtol": 1e-9}.items():
         monkeypatch.setitem(LBFGS_OPTIONS, name, value)
-    center = make_flat_terms(np.array([0.5, 0.5]), inputs=3, judges=0)
-    found = fit_terms(
+    center = make_parameters_equal_for_judges(np.array([0.5, 0.5]), inputs=3, judges=0)
+    found = fit_cumulative_link_parameters(
         F,
         np.full(80, -1),
         answers,
         center,
-        make_precisions(center, (0.0, 0.0, 2.0, None, None, None)),
+        make_prior_precisions(center, (0.0, 0.0, 2.0, None, None, None)),
     )
     theirs = LogisticRegression(C=0.5, tol=1e-12, max_iter=1000).fit(F, answers)
     np.testing.assert_allclose(found.slopes, theirs.coef_[0], atol=1e-6)

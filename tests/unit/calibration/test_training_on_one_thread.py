@@ -7,7 +7,7 @@ from threading import Event
 import pytest
 import torch
 
-from pollex.calibration.network.training import limit_to_one_thread
+from pollex.calibration.network.training import limit_torch_to_one_thread
 
 BEFORE = 3
 SECONDS = 30.0
@@ -35,7 +35,7 @@ def test_a_training_that_overlaps_another_leaves_as_many_threads_as_before() -> 
     first_out = Event()
 
     def first() -> int:
-        with limit_to_one_thread():
+        with limit_torch_to_one_thread():
             first_in.set()
             assert second_in.wait(SECONDS)
         first_out.set()
@@ -43,7 +43,7 @@ def test_a_training_that_overlaps_another_leaves_as_many_threads_as_before() -> 
 
     def second() -> tuple[int, int]:
         assert first_in.wait(SECONDS)
-        with limit_to_one_thread():
+        with limit_torch_to_one_thread():
             second_in.set()
             assert first_out.wait(SECONDS)
             inside = torch.get_num_threads()
@@ -57,11 +57,11 @@ def test_a_training_that_overlaps_another_leaves_as_many_threads_as_before() -> 
 
 
 def test_a_training_inside_another_gives_nothing_back_before_the_outer_one_ends_or_fails() -> None:
-    with limit_to_one_thread():
-        with pytest.raises(ZeroDivisionError), limit_to_one_thread():
+    with limit_torch_to_one_thread():
+        with pytest.raises(ZeroDivisionError), limit_torch_to_one_thread():
             raise ZeroDivisionError
         assert torch.get_num_threads() == 1
     assert all_are_back()
-    with pytest.raises(ZeroDivisionError), limit_to_one_thread():
+    with pytest.raises(ZeroDivisionError), limit_torch_to_one_thread():
         raise ZeroDivisionError
     assert all_are_back()

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from pollex.calibration.models.weighted_sum import (
     SLOPE_PRIOR_PRECISION,
     WeightedSum,
-    compute_weights,
+    compute_question_weights,
 )
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
@@ -42,8 +42,8 @@ def test_two_questions_that_say_the_same_share_their_weight() -> None:
     other = np.array([1.0, -1, 1, -1])
     z = np.stack([one, one, other], axis=1)  # R = [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
     # With ρ = ½ the matrix is [[1, ½, 0], [½, 1, 0], [0, 0, 1]]: w₁ + w₂/2 = 1, so w₁ = w₂ = 2/3.
-    assert compute_weights(z, np.ones(3), 0.5) == pytest.approx([2 / 3, 2 / 3, 1])
-    assert compute_weights(z, np.array([2.0, 2.0, 1.0]), 1.0) == pytest.approx([2, 2, 1])
+    assert compute_question_weights(z, np.ones(3), 0.5) == pytest.approx([2 / 3, 2 / 3, 1])
+    assert compute_question_weights(z, np.array([2.0, 2.0, 1.0]), 1.0) == pytest.approx([2, 2, 1])
 
 
 def test_full_independence_is_the_plain_signed_sum_with_the_penalized_slope_of_the_largest_likelihood() -> (

@@ -10,12 +10,16 @@ from pollex.cli.session import Screen, show_result
 from pollex.rubrics.records import ChosenRubric, RubricEvidence, StandingRecord
 from pollex.rubrics.rubric import Quote
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import count_thumbs, measure_worth, shrink_for_choice
+from pollex.rubrics.worth import (
+    compute_evidence_of_rubric,
+    count_thumbs,
+    shrink_evidence_for_rubric_choice,
+)
 from pollex.services.sets import describe_rubrics
 
 UP = np.arange(200) >= 100
-BAD = measure_worth(np.arange(200) < 60, UP)
-TURNED = measure_worth(np.arange(200) >= 140, UP)
+BAD = compute_evidence_of_rubric(np.arange(200) < 60, UP)
+TURNED = compute_evidence_of_rubric(np.arange(200) >= 140, UP)
 
 
 def event(number: int, text: str, worth: object) -> ChosenRubric:
@@ -90,7 +94,7 @@ def phrase(words: str, worth: RubricEvidence, text: str) -> ChosenRubric:
 
 
 def test_words_stand_before_a_weaker_deed_of_their_side_and_are_quoted() -> None:
-    weak = measure_worth(np.arange(200) < 20, UP)
+    weak = compute_evidence_of_rubric(np.arange(200) < 20, UP)
     text = "Das geht leider nicht. " * 20 + "Bitte rufen Sie uns an."
     words = phrase("Bitte rufen", BAD, text)
     deed = event(1, LONG, weak).model_copy(update={"standing": PROVEN})
@@ -108,7 +112,9 @@ def test_words_stand_before_a_weaker_deed_of_their_side_and_are_quoted() -> None
 
 def test_how_sure_each_word_is_and_what_is_counted_is_said_once_before_the_list() -> None:
     counted = count_thumbs(np.arange(200) < 60, UP, np.arange(200), None, BAD)
-    evidence = shrink_for_choice(BAD.model_copy(update={"counted": counted}), "dsat", 0.01, 0.05)
+    evidence = shrink_evidence_for_rubric_choice(
+        BAD.model_copy(update={"counted": counted}), "dsat", 0.01, 0.05
+    )
     deed = event(1, LONG, evidence).model_copy(update={"standing": PROVEN})
     sure, counts, heading, *_ = shown(rubric_set(rubrics=(deed,)))
     assert "“proven” in at most 5 % of logs, and “likely” in at most 30 %" in sure

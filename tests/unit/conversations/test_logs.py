@@ -13,8 +13,13 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.log_shapes.readers import iterate_metadata_times
-from pollex.formats.read_logs import LogTally, PlacedConversation, make_logs, read_logs
-from pollex.formats.tally import MAX_MEMORY_BYTES, SpilledList
+from pollex.formats.read_logs import (
+    LogTally,
+    PlacedConversation,
+    make_logs_of_conversations,
+    read_logs,
+)
+from pollex.formats.tally import MAX_TEXT_BYTES_IN_MEMORY, SpilledList
 
 ROLES = ("user", "assistant")
 
@@ -178,10 +183,10 @@ def test_the_fingerprint_sees_text_label_and_id_but_not_the_order_of_rows(tmp_pa
 
 def test_conversations_from_python_become_logs_with_the_same_fingerprint(tmp_path: Path) -> None:
     logs = logs_from(tmp_path, row("a", thumbs="up"), row("b"))
-    again = make_logs(logs.conversations)
+    again = make_logs_of_conversations(logs.conversations)
     assert (again.fingerprint, again.counts) == (logs.fingerprint, logs.counts)
     with pytest.raises(BadInput):
-        make_logs(
+        make_logs_of_conversations(
             [
                 logs.conversations[0],
                 logs.conversations[0].model_copy(update={"label": Label.NEGATIVE}),
@@ -196,7 +201,9 @@ def conversation(number: int, size: int = 10) -> Conversation:
     )
 
 
-def shelved(conversations: Sequence[Conversation], memory: int = MAX_MEMORY_BYTES) -> SpilledList:
+def shelved(
+    conversations: Sequence[Conversation], memory: int = MAX_TEXT_BYTES_IN_MEMORY
+) -> SpilledList:
     shelf = SpilledList(memory)
     for one in conversations:
         shelf.append(one)
@@ -268,7 +275,7 @@ def test_a_text_counts_once_with_the_label_that_most_of_it_have() -> None:
         ("d", "Bye", down),
         ("e", "?", up),
     ]
-    logs = make_logs(
+    logs = make_logs_of_conversations(
         [talk(*one) for one in labels] + [talk("f", "?", down), talk("g", "Bye", Label.NONE)]
     )
     assert {c.id: c.label.value for c in logs.learnable} == {"b": "positive", "d": "negative"}
@@ -281,7 +288,9 @@ def test_a_text_counts_once_with_the_label_that_most_of_it_have() -> None:
 
 
 def test_nothing_is_said_of_a_log_without_repeats() -> None:
-    logs = make_logs([talk("a", "Hello", Label.POSITIVE), talk("b", "Bye", Label.NEGATIVE)])
+    logs = make_logs_of_conversations(
+        [talk("a", "Hello", Label.POSITIVE), talk("b", "Bye", Label.NEGATIVE)]
+    )
     assert (logs.note_on_repeats, logs.repeated, len(logs.learnable)) == ([], {}, 2)
 
 
@@ -294,4 +303,4 @@ def test_what_several_annotators_say_of_a_text_is_no_repetition() -> None:
     rated = [
         talk(*one).model_copy(update={"judge": who}) for one, who in zip(labels, "xyy", strict=True)
     ]
-    assert make_logs(rated).repeated == {"c": "b"}
+    assert make_logs_of_conversations(rated).repeated == {"c": "b"}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, BadRubrics, PollexError
 from pollex.formats import bounds, files
-from pollex.formats.bounds import CUT_MARK, READ_CHUNK_SIZE, TooLongRow, join_or_cut_parts
+from pollex.formats.bounds import CUT_TEXT_ENDING, READ_CHUNK_SIZE, TooLongRow, join_or_cut_parts
 from pollex.formats.fields import ReadOptions
 from pollex.formats.peers.rubrics_in import load_rubrics_of_any_tool
 from pollex.formats.read_logs import read_logs
@@ -52,7 +52,9 @@ def test_one_huge_turn_is_one_rows_outcome_and_the_others_stay(
     )
     logs = read_logs(path, options=ReadOptions(max_turn_chars=500))
     assert [(one.id, one.flags) for one in logs] == [("a", ()), ("huge", ("too_large",)), ("b", ())]
-    assert all(len(turn.content) <= 500 + len(CUT_MARK) for one in logs for turn in one.turns)
+    assert all(
+        len(turn.content) <= 500 + len(CUT_TEXT_ENDING) for one in logs for turn in one.turns
+    )
     assert not logs.bad_rows
 
 
@@ -70,9 +72,9 @@ def test_a_row_whose_long_texts_are_cut_is_the_row_with_shorter_texts(
     for text, kept in zip(
         texts, json.loads(bounds._cut_long_json_texts(parts, 20, 10**6)), strict=True
     ):
-        assert kept == text or (kept.endswith(CUT_MARK) and len(kept) > 20)
+        assert kept == text or (kept.endswith(CUT_TEXT_ENDING) and len(kept) > 20)
         assert text.encode("utf-16").startswith(
-            kept.removesuffix(CUT_MARK).encode("utf-16", "surrogatepass")
+            kept.removesuffix(CUT_TEXT_ENDING).encode("utf-16", "surrogatepass")
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 from pollex.conversations.conversation import Label
 from pollex.formats.fields import ReadOptions
 from pollex.formats.proposal import UnmappedLog
-from pollex.formats.read_logs import read_logs, read_rows
+from pollex.formats.read_logs import read_logs, read_logs_from_rows
 
 WORDS = [
     ("Where is parcel {n}?", "Parcel {n} comes on Friday."),
@@ -39,7 +39,7 @@ def rows_of(
 
 
 def test_a_table_whose_names_and_values_say_all_is_read_without_asking() -> None:
-    logs = read_rows(rows_of())
+    logs = read_logs_from_rows(rows_of())
     assert (logs.counts[Label.POSITIVE], logs.counts[Label.NEGATIVE]) == (4, 4)
     assert [turn.role for turn in logs[0].turns] == ["user", "assistant"] * 2
     assert dict(logs.columns)["conversation"] == "case_id"
@@ -48,7 +48,7 @@ def test_a_table_whose_names_and_values_say_all_is_read_without_asking() -> None
 
 def test_who_is_shown_what_is_read_anyway_is_asked_all_the_same() -> None:
     with pytest.raises(UnmappedLog, match="Is this what was said"):
-        read_rows(rows_of(), options=ReadOptions(confirm=True))
+        read_logs_from_rows(rows_of(), options=ReadOptions(confirm=True))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_who_is_shown_what_is_read_anyway_is_asked_all_the_same() -> None:
 )
 def test_a_doubt_about_any_part_is_asked_about(rows: list[dict[str, Any]]) -> None:
     with pytest.raises(UnmappedLog):
-        read_rows(rows)
+        read_logs_from_rows(rows)
 
 
 def test_people_with_names_of_their_own_are_users_where_the_other_side_is_known() -> None:
@@ -79,7 +79,7 @@ def test_people_with_names_of_their_own_are_users_where_the_other_side_is_known(
     for row in rows[16:]:
         if row["sent by"] != "Support":
             row["sent by"] = "zed@web.example"
-    assert [turn.role for turn in read_rows(rows)[7].turns] == ["user", "assistant"] * 2
+    assert [turn.role for turn in read_logs_from_rows(rows)[7].turns] == ["user", "assistant"] * 2
 
 
 def test_a_system_that_alone_answers_users_is_the_assistant() -> None:
@@ -93,7 +93,7 @@ def test_a_system_that_alone_answers_users_is_the_assistant() -> None:
             {"dialogue_id": f"d{number}", "turns": turns, "rating": ("up", "down")[number % 2]}
         )
 
-    logs = read_rows(rows)
+    logs = read_logs_from_rows(rows)
     assert [turn.role for turn in logs[0].turns] == ["user", "assistant"] * 2
     assert any("nobody else" in note for note in logs.notes)
 
@@ -110,7 +110,7 @@ def test_messages_that_name_speakers_by_ids_have_the_roles_of_the_list_of_people
             {"participants": people, "messages": messages, "rating": ("up", "down")[number % 2]}
         )
 
-    logs = read_rows(rows)
+    logs = read_logs_from_rows(rows)
     assert [turn.role for turn in logs[0].turns] == ["user", "assistant"] * 2
     assert logs[0].turns[1].content == "Parcel 0 comes on Friday."
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pollex.formats.fields import ReadOptions
-from pollex.formats.read_logs import read_logs, read_rows
+from pollex.formats.read_logs import read_logs, read_logs_from_rows
 
 QUESTIONS = ["Where is my tent?", "Is it open on Sunday?", "Can I return the boots?"]
 CHOSEN = ["It comes on Friday.", "No, it is closed.", "Within two weeks, yes."]
@@ -90,7 +90,7 @@ def test_of_several_rows_that_answer_one_question_the_chosen_one_alone_is_said()
             ),
         )
     ]
-    [conversation] = read_rows(rows)
+    [conversation] = read_logs_from_rows(rows)
     assert [turn.content for turn in conversation.turns] == SPOKEN
 
 
@@ -99,12 +99,12 @@ def test_an_answer_without_another_stays_though_nobody_chose_it() -> None:
         {**asked(0), "conversation_id": "k", "is_selected": "false"},
         {"role": "assistant", "content": CHOSEN[0], "conversation_id": "k", "is_selected": "false"},
     ]
-    [conversation] = read_rows(rows)
+    [conversation] = read_logs_from_rows(rows)
     assert [turn.content for turn in conversation.turns] == SPOKEN[:2]
 
 
 def test_people_of_whom_one_is_active_are_no_answers() -> None:
     people = [{"name": "Ana Lima", "active": True}, {"name": "Bo Berg", "active": False}]
     row = {"id": "k", "messages": [asked(0), {"role": "assistant", "content": CHOSEN[0]}]}
-    [conversation] = read_rows([{**row, "participants": people}], options=ReadOptions())
+    [conversation] = read_logs_from_rows([{**row, "participants": people}], options=ReadOptions())
     assert conversation.metadata["participants"] == people

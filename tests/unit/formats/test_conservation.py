@@ -13,7 +13,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.formats.mapping import parse_name_pairs
-from pollex.formats.read_logs import read_logs, read_rows
+from pollex.formats.read_logs import read_logs, read_logs_from_rows
 
 TABLES = 10 if settings().max_examples >= 200 else 2
 """How many tables an example makes of the default's: 2,000 in all at night, some 40 otherwise."""
@@ -175,7 +175,7 @@ def test_a_rated_turn_is_a_turn_whatever_else_it_looks_like() -> None:
         {"rating": "up", "feedback_message": "x"},
         {"ticket_id": 1, "requester_id": 2},
     ):
-        logs = read_rows([turns[0], turns[1] | {"rating": "up"} | more])
+        logs = read_logs_from_rows([turns[0], turns[1] | {"rating": "up"} | more])
         assert told(logs) == [("up", [("user", "Hello"), ("assistant", "Good day")])]
 
 
@@ -191,7 +191,8 @@ def test_thumbs_of_a_table_of_turns_that_differ_are_taken_as_said() -> None:
         for role, words, thumb in said
     ]
     found = {
-        how: read_rows(rows, options=ReadOptions(thumbs=how)) for how in ("last", "worst", "each")
+        how: read_logs_from_rows(rows, options=ReadOptions(thumbs=how))
+        for how in ("last", "worst", "each")
     }
     assert [one.label.value for one in found["last"]] == ["negative"]
     assert [one.label.value for one in found["worst"]] == ["negative"]
@@ -214,10 +215,10 @@ def test_the_majority_of_raters_counts_and_their_agreement_is_told() -> None:
         for rater, vote in votes.items()
     ]
     for table in (rows, whole):
-        logs = read_rows(table)
+        logs = read_logs_from_rows(table)
         assert [(one.label.value, len(one.turns)) for one in logs] == [("positive", 2)]
         assert any("1 of 3 pairs of raters agree" in note for note in logs.notes)
-        each = read_rows(table, options=ReadOptions(judge_field="rater"))
+        each = read_logs_from_rows(table, options=ReadOptions(judge_field="rater"))
         assert [(one.judge, one.label.value) for one in each] == [
             ("ann", "positive"),
             ("ben", "negative"),
@@ -233,7 +234,7 @@ def test_the_majority_of_raters_counts_in_the_records_of_an_annotation_tool() ->
         ]
         return {"id": id_, "fields": {"chat": MESSAGES}, "responses": {"rating": answers}}
 
-    logs = read_rows(
+    logs = read_logs_from_rows(
         [record("a", "up", "down", "up"), record("b", "down", "down"), record("c", "up", "down")]
     )
 
@@ -246,7 +247,9 @@ def test_the_majority_of_raters_counts_in_the_records_of_an_annotation_tool() ->
 def test_thumbs_of_nobody_knows_whom_that_differ_are_no_majority() -> None:
     answers = [{"value": vote, "status": "submitted"} for vote in ("up", "down", "up")]
     with pytest.raises(BadInput, match="3 thumbs that differ"):
-        read_rows([{"id": "a", "fields": {"chat": MESSAGES}, "responses": {"rating": answers}}])
+        read_logs_from_rows(
+            [{"id": "a", "fields": {"chat": MESSAGES}, "responses": {"rating": answers}}]
+        )
 
 
 def test_what_a_log_looks_like_is_told_where_it_is_out_of_the_ordinary() -> None:
@@ -261,7 +264,7 @@ def test_what_a_log_looks_like_is_told_where_it_is_out_of_the_ordinary() -> None
             }
             for n in range(4)
         ]
-        return "\n".join(read_rows(rows).notes)
+        return "\n".join(read_logs_from_rows(rows).notes)
 
     question = ("user", "q")
     assert notes(question, ("assistant", "a"), ("user", "r"), ("assistant", "b")) == ""
@@ -273,4 +276,4 @@ def test_what_a_log_looks_like_is_told_where_it_is_out_of_the_ordinary() -> None
     )
     assert "4 of 8 turns of user and assistant have no words" in notes(question, ("assistant", ""))
     same = [{"id": f"c{n}", "messages": MESSAGES, "n": n} for n in range(20)]
-    assert "40 turns have 2 different texts" in "\n".join(read_rows(same).notes)
+    assert "40 turns have 2 different texts" in "\n".join(read_logs_from_rows(same).notes)

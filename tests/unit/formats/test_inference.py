@@ -11,7 +11,7 @@ from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.formats.mapping import parse_name_pairs
 from pollex.formats.proposal import UnmappedLog
-from pollex.formats.read_logs import read_logs, read_rows
+from pollex.formats.read_logs import read_logs, read_logs_from_rows
 from pollex.services.log_view import view_log
 
 SAID = [
@@ -54,7 +54,7 @@ def told(logs: Logs) -> list[tuple[str, list[tuple[str, str]]]]:
 
 def proposed(rows: Any) -> dict[str, Any]:
     with pytest.raises(UnmappedLog, match="begins so") as error:
-        read_rows(rows, options=ReadOptions(confirm=True))
+        read_logs_from_rows(rows, options=ReadOptions(confirm=True))
     options: dict[str, Any] = dict(error.value.options)
     return options | {
         name: parse_name_pairs(options[name]) for name in ("columns", "roles") if name in options
@@ -189,7 +189,7 @@ ODD: list[tuple[str, Any, bool]] = [
 @pytest.mark.parametrize(("kind", "rows", "labels"), ODD, ids=[kind for kind, _, _ in ODD])
 def test_what_is_proposed_reads_what_was_said(kind: str, rows: Any, labels: bool) -> None:
     options = proposed(rows)
-    logs = read_rows(rows, options=ReadOptions(**options))
+    logs = read_logs_from_rows(rows, options=ReadOptions(**options))
     assert told(logs) == wanted(labels), options
     assert sum(logs.account.rows["row"].values()) == len(rows)
 
@@ -216,7 +216,7 @@ def test_nothing_is_proposed_where_no_reading_holds_and_what_is_missing_is_said(
     kind: str, rows: Any
 ) -> None:
     with pytest.raises(BadInput, match="no way to read it was found; its columns are") as error:
-        read_rows(rows, options=ReadOptions(confirm=True))
+        read_logs_from_rows(rows, options=ReadOptions(confirm=True))
     assert error.value.options == {"columns": None}
 
 
@@ -244,7 +244,7 @@ def test_a_pair_of_answers_is_told_as_a_preference() -> None:
     with pytest.raises(
         BadInput, match="'response1' and 'response2' are two answers to one question"
     ):
-        read_rows(rows)
+        read_logs_from_rows(rows)
 
 
 def test_rows_and_items_that_are_no_turns_are_left_out_as_said() -> None:
@@ -252,7 +252,7 @@ def test_rows_and_items_that_are_no_turns_are_left_out_as_said() -> None:
     status = {"vorgang": "k-0", "wer": "Status", "was": "assigned to queue 7", "urteil": ""}
     columns = parse_name_pairs("conversation=vorgang,role=wer,text=was,label=urteil")
     for roles in ("user=Kunde,none=Status", "user=Kunde,assistant=Bot,none=*"):
-        logs = read_rows(
+        logs = read_logs_from_rows(
             [*rows, status], options=ReadOptions(columns=columns, roles=parse_name_pairs(roles))
         )
         assert told(logs) == wanted()
@@ -283,13 +283,13 @@ def test_a_kept_mapping_holds_for_a_log_of_the_same_fields_alone() -> None:
     roles = parse_name_pairs("user=Kunde,assistant=Bot")
     kept = ReadOptions(columns=columns, roles=roles, kept_mapping=True, labels_needed=False)
     assert told(
-        read_rows(of_turns(NAMES, {"user": "Kunde", "assistant": "Bot"}), options=kept)
+        read_logs_from_rows(of_turns(NAMES, {"user": "Kunde", "assistant": "Bot"}), options=kept)
     ) == wanted(False)
     usual = [
         {"id": f"k-{n}", "messages": [{"role": r, "content": w} for r, w in turns_of(n)]}
         for n in range(4)
     ]
-    assert told(read_rows(usual, options=kept)) == wanted(False)
+    assert told(read_logs_from_rows(usual, options=kept)) == wanted(False)
 
 
 def test_a_proposal_is_offered_for_a_form(tmp_path: Path) -> None:

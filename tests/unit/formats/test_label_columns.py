@@ -11,13 +11,13 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.inference import estimate_role_likelihood
 from pollex.formats.label_columns import (
     estimate_label_likelihood,
-    infer_column_sides,
+    infer_thumb_sides_of_column_values,
     is_ambiguous_label_column,
 )
 from pollex.formats.labels import infer_thumb_side
 from pollex.formats.mapping import parse_name_pairs
 from pollex.formats.proposal import UnmappedLog
-from pollex.formats.read_logs import read_rows
+from pollex.formats.read_logs import read_logs_from_rows
 
 TALKS = [
     ("Where is my tent, please? Order 7.", "It is late, I am afraid."),
@@ -42,7 +42,7 @@ def rows_of_turns(labels: list[Any], column: str, **names: str) -> list[dict[str
 
 def as_proposed(rows: list[dict[str, Any]]) -> dict[str, Any]:
     with pytest.raises(UnmappedLog, match="begins so") as error:
-        read_rows(rows, options=ReadOptions(confirm=True))
+        read_logs_from_rows(rows, options=ReadOptions(confirm=True))
     options: dict[str, Any] = dict(error.value.options)
     return options | {
         name: parse_name_pairs(options[name]) for name in ("columns", "roles") if name in options
@@ -51,7 +51,7 @@ def as_proposed(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def labels_read(rows: list[dict[str, Any]], options: dict[str, Any]) -> list[str]:
     signs = {Label.POSITIVE: "+", Label.NEGATIVE: "-", Label.NONE: "0"}
-    return [signs[one.label] for one in read_rows(rows, options=ReadOptions(**options))]
+    return [signs[one.label] for one in read_logs_from_rows(rows, options=ReadOptions(**options))]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_codes_that_may_mean_either_side_are_asked_for_and_never_guessed() -> No
     options = as_proposed(rows)
     assert dict(options["columns"])["label"] == "feedback"
     with pytest.raises(PollexError, match=r"1 \(3\), 2 \(2\).*positive"):
-        read_rows(rows, options=ReadOptions(**options))
+        read_logs_from_rows(rows, options=ReadOptions(**options))
     told = options | {"positive": "1", "negative": "2"}
     assert labels_read(rows, told) == ["+", "-", "+", "-", "0", "+"]
 
@@ -92,7 +92,7 @@ def test_a_named_label_without_one_thumb_says_which_values_there_are() -> None:
     options = as_proposed(rows)
     bare = {name: options[name] for name in ("columns", "roles")}
     with pytest.raises(BadInput, match=r"4 \(1\).*positive='>=4'"):
-        read_rows(rows, options=ReadOptions(**bare))
+        read_logs_from_rows(rows, options=ReadOptions(**bare))
 
 
 def test_what_a_machine_says_of_each_turn_of_a_user_is_no_label() -> None:
@@ -121,11 +121,11 @@ def test_columns_that_people_never_rate_with_are_no_labels(column: str, values: 
 
 
 def test_of_two_values_one_that_is_known_tells_the_other_where_the_name_says_label() -> None:
-    assert infer_column_sides(Column("urteil", ["gut", "geht so"] * 3)) == {
+    assert infer_thumb_sides_of_column_values(Column("urteil", ["gut", "geht so"] * 3)) == {
         "positive": "gut",
         "negative": "geht so",
     }
-    assert infer_column_sides(Column("farbe", ["gut", "geht so"] * 3)) is None
+    assert infer_thumb_sides_of_column_values(Column("farbe", ["gut", "geht so"] * 3)) is None
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import read_label_file
 from pollex.formats.labels import LabelRules
-from pollex.formats.read_logs import read_logs, read_rows
+from pollex.formats.read_logs import read_logs, read_logs_from_rows
 from pollex.rubrics.worth import describe_signal_share, measure_signal_share
 
 USUAL = LabelRules.of(None, None)
@@ -239,7 +239,9 @@ BOOKED = [
 
 
 def only(row: dict[str, Any], **options: Any) -> Conversation:
-    return next(iter(read_rows([{"messages": BOOKED, **row}], options=ReadOptions(**options))))
+    return next(
+        iter(read_logs_from_rows([{"messages": BOOKED, **row}], options=ReadOptions(**options)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -283,7 +285,9 @@ def test_a_comment_on_a_row_of_a_table_is_of_its_turn() -> None:
         for n, one in enumerate(BOOKED)
     ]
     rows[1] |= {"thumbs": "down", "comment": "Wrong date."}
-    assert next(iter(read_rows(rows))).feedback == (Feedback(comment="Wrong date.", turn=1),)
+    assert next(iter(read_logs_from_rows(rows))).feedback == (
+        Feedback(comment="Wrong date.", turn=1),
+    )
 
 
 def test_the_label_is_one_and_others_are_kept_apart() -> None:
@@ -294,7 +298,9 @@ def test_the_label_is_one_and_others_are_kept_apart() -> None:
     ]
     signals = ("retried:down", "stars", "used.copied:up")
     options = ReadOptions(label_field="thumb", signals=signals)
-    found = list(read_rows([{"messages": BOOKED, **row} for row in rows], options=options))
+    found = list(
+        read_logs_from_rows([{"messages": BOOKED, **row} for row in rows], options=options)
+    )
     assert [one.label.value for one in found] == ["positive", "negative", "positive"]
     assert [one.signals for one in found] == [
         {"retried:down": True, "stars": True},

@@ -11,7 +11,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.formats.mapping import parse_name_pairs
-from pollex.formats.read_logs import read_logs, read_rows
+from pollex.formats.read_logs import read_logs, read_logs_from_rows
 
 ASKED = ("Where is parcel {}?", "Can I return order {}?", "Why was I charged twice for {}?")
 TOLD = ("Parcel {} is at the depot.", "You have 30 days for order {}.", "I see one charge for {}.")
@@ -38,7 +38,7 @@ def as_proposed(source: Path | Sequence[Path] | list[dict[str, Any]], **options:
 
     def read(reading: ReadOptions) -> Logs:
         if isinstance(source, list) and isinstance(source[0], dict):
-            return read_rows(source, options=reading)
+            return read_logs_from_rows(source, options=reading)
         return read_logs(source, options=reading)
 
     try:
@@ -213,7 +213,7 @@ def test_updates_of_a_telegram_bot_are_messages_and_its_buttons_thumbs() -> None
             reaction = {"chat": chat, "message_id": message["message_id"], "user": person}
             reaction["new_reaction"] = [{"type": "emoji", "emoji": "👎"}]
             rows.append({"update_id": len(rows), "message_reaction": reaction})
-    logs = read_rows(rows)
+    logs = read_logs_from_rows(rows)
     assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
 
 
@@ -237,7 +237,7 @@ def test_a_thread_of_mattermost_is_a_talk_with_its_bot(told: bool) -> None:
             posts[-1]["reactions"] = [{"user": "ann", "emoji_name": name}]
         root = {**posts[0], "team": "t", "channel": "ask", "replies": posts[1:]}
         rows.append({"type": "post", "post": root})
-    logs = read_rows(rows)
+    logs = read_logs_from_rows(rows)
     assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
 
 

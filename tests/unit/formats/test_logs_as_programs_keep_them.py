@@ -13,7 +13,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.labels import Label, infer_thumb_side
 from pollex.formats.mapping import parse_name_pairs
 from pollex.formats.proposal import UnmappedLog
-from pollex.formats.read_logs import read_logs, read_rows
+from pollex.formats.read_logs import read_logs, read_logs_from_rows
 from pollex.formats.sheets import iterate_sheet_rows
 
 TALKS = [
@@ -34,7 +34,7 @@ SPOKEN_BY_ID = {
 
 def read_as_proposed(source: Any) -> Logs:
     """Read a log; where a way is proposed, so."""
-    read = read_rows if isinstance(source, list) else read_logs
+    read = read_logs_from_rows if isinstance(source, list) else read_logs
     try:
         return read(source)
     except UnmappedLog as error:
@@ -211,8 +211,8 @@ def test_a_rating_in_an_object_is_read_with_its_comment() -> None:
         }
         for n, talk in enumerate(TALKS)
     ]
-    assert any("to take them" in note for note in read_rows(rows).notes)
-    logs = read_rows(rows, options=ReadOptions(positive=">=4", negative="<=2"))
+    assert any("to take them" in note for note in read_logs_from_rows(rows).notes)
+    logs = read_logs_from_rows(rows, options=ReadOptions(positive=">=4", negative="<=2"))
     assert [conversation.label.value for conversation in logs] == ["positive", "negative"] * 3
     assert [conversation.feedback[0].comment for conversation in logs] == [
         f"remark {n}" for n in range(6)

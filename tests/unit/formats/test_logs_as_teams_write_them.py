@@ -13,7 +13,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.formats.mapping import parse_name_pairs
-from pollex.formats.read_logs import read_logs, read_rows
+from pollex.formats.read_logs import read_logs, read_logs_from_rows
 
 ASKED = ("Where is parcel {}?", "Can I return order {}?", "Why was I charged twice for {}?")
 TOLD = ("Parcel {} is at the depot.", "You have 30 days for order {}.", "I see one charge for {}.")
@@ -56,7 +56,7 @@ def follow(error: BadInput) -> ReadOptions:
 
 def propose(rows: Sequence[dict[str, Any]]) -> ReadOptions:
     with pytest.raises(BadInput) as raised:
-        read_rows(rows, options=ReadOptions(confirm=True))
+        read_logs_from_rows(rows, options=ReadOptions(confirm=True))
     return follow(raised.value)
 
 
@@ -89,7 +89,9 @@ THUMBS = ("up", "down", "up", None, None, "down")
 
 @pytest.mark.parametrize("name", ["feedback_note", "why", "Anmerkung", "feedbackText", "verbatim"])
 def test_a_column_that_is_filled_beside_thumbs_alone_has_the_comments(name: str) -> None:
-    logs = read_rows(whole_rows(thumb=THUMBS, **{name: ("fine", "too slow", None, None, "", "")}))
+    logs = read_logs_from_rows(
+        whole_rows(thumb=THUMBS, **{name: ("fine", "too slow", None, None, "", "")})
+    )
     assert comments_in(logs) == ["fine", "too slow"]
     assert f"comments come from {name!r}" in " ".join(logs.notes)
 
@@ -102,12 +104,12 @@ def test_a_column_that_is_filled_beside_thumbs_alone_has_the_comments(name: str)
     ],
 )
 def test_a_column_that_says_something_else_has_no_comments(values: Sequence[Any]) -> None:
-    assert comments_in(read_rows(whole_rows(thumb=THUMBS, note=values))) == []
+    assert comments_in(read_logs_from_rows(whole_rows(thumb=THUMBS, note=values))) == []
 
 
 def test_of_two_columns_that_may_be_comments_none_is_taken_and_both_are_told() -> None:
     written = ("quite good", None, None, None, None, "far too slow")
-    logs = read_rows(whole_rows(thumb=THUMBS, why=written, survey_remark=written))
+    logs = read_logs_from_rows(whole_rows(thumb=THUMBS, why=written, survey_remark=written))
     assert comments_in(logs) == []
     assert "may be in 'why', 'survey_remark'" in " ".join(logs.notes)
 
@@ -119,7 +121,7 @@ def test_a_comment_in_a_row_of_the_thumb_alone_stays_with_it() -> None:
             rows.append({"m": {"sid": f"c{n}", "by": side, "content": words}})
         rows.append({"m": {"sid": f"c{n}", "vote": "down", "voteText": f"no help {n}"}})
     columns = parse_name_pairs("conversation=m.sid,role=m.by,text=m.content,label=m.vote")
-    logs = read_rows(rows, options=ReadOptions(columns=columns))
+    logs = read_logs_from_rows(rows, options=ReadOptions(columns=columns))
     assert comments_in(logs) == [f"no help {n}" for n in range(6)]
 
 
@@ -179,7 +181,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("rows", [PAIRS, TEXTS], ids=["pairs", "plain texts"])
 def test_turns_that_are_no_objects_are_proposed_and_read(rows: list[dict[str, Any]]) -> None:
-    logs = read_rows(rows, options=propose(rows))
+    logs = read_logs_from_rows(rows, options=propose(rows))
     for conversation, talk in zip(logs, talks(), strict=True):
         assert [(turn.role, turn.content) for turn in conversation.turns][:2] == talk
 
@@ -224,7 +226,7 @@ def test_talks_in_cells_may_be_as_short_as_a_question_and_its_answer() -> None:
     for n, talk in enumerate(talks()):
         lines = [f"{'Kunde' if side == 'user' else 'Bot'}: {words}" for side, words in talk]
         rows.append({"Vorgang": f"c{n}", "Verlauf": "\n".join(lines)})
-    logs = read_rows(rows, options=propose(rows))
+    logs = read_logs_from_rows(rows, options=propose(rows))
     assert words_in(logs) == {f"c{n}": talk for n, talk in enumerate(talks())}
 
 
@@ -234,7 +236,7 @@ def test_who_greets_is_no_user_though_no_name_says_who_speaks() -> None:
         rows.append({"chat": f"c{n}", "who": "Zoe", "said": "Hello! How can I help you today?"})
         for side, words in talk:
             rows.append({"chat": f"c{n}", "who": "X" if side == "user" else "Zoe", "said": words})
-    logs = read_rows(rows, options=propose(rows))
+    logs = read_logs_from_rows(rows, options=propose(rows))
     assert [turn.role for turn in next(iter(logs)).turns] == ["assistant", "user", "assistant"]
 
 
@@ -242,7 +244,7 @@ def test_a_column_that_names_both_sides_goes_before_one_that_would_be_guessed() 
     rows = rows_of_turns({"user": "user", "assistant": "bot"})
     for row in rows:
         row["type"] = "input" if row["who"] == "user" else "output"
-    logs = read_rows(rows, options=propose(rows))
+    logs = read_logs_from_rows(rows, options=propose(rows))
     assert words_in(logs) == {f"c{n}": talk for n, talk in enumerate(talks())}
 
 
@@ -253,7 +255,7 @@ def test_a_third_name_that_answers_users_is_the_assistants() -> None:
         rows.append({"chat": f"c{n}", "who": "system", "said": "The chat was given to Lena."})
         rows.append({"chat": f"c{n}", "who": "user", "said": f"Are you there, in {n}?"})
         rows.append({"chat": f"c{n}", "who": "human_agent", "said": f"Lena here, for {n}."})
-    logs = read_rows(rows, options=propose(rows))
+    logs = read_logs_from_rows(rows, options=propose(rows))
     assert [turn.role for turn in next(iter(logs)).turns][-1] == "assistant"
 
 
@@ -262,7 +264,9 @@ def test_the_id_of_mongodb_names_a_whole_conversation() -> None:
         {"_id": {"$oid": f"6f{n}"}, "messages": row["messages"]}
         for n, row in enumerate(whole_rows())
     ]
-    assert [conversation.id for conversation in read_rows(rows)] == [f"6f{n}" for n in range(6)]
+    assert [conversation.id for conversation in read_logs_from_rows(rows)] == [
+        f"6f{n}" for n in range(6)
+    ]
 
 
 def calls_in(logs: Logs) -> list[tuple[str, str, str]]:
@@ -283,7 +287,7 @@ def test_calls_of_tools_in_rows_of_a_program_are_calls() -> None:
         rows.append({**about, "event": "call", "tool": "find", "arguments": {"n": n}, "call_id": n})
         rows.append({**about, "event": "result", "tool": "find", "result": {"at": n}, "call_id": n})
         rows.append({**about, "event": "assistant_message", "text": told})
-    logs = read_rows(rows, options=propose(rows))
+    logs = read_logs_from_rows(rows, options=propose(rows))
     assert calls_in(logs) == [("find", f'{{"n": {n}}}', f'{{"at": {n}}}') for n in range(6)]
 
 
@@ -293,7 +297,7 @@ def test_calls_of_tools_in_the_steps_of_an_agent_are_calls() -> None:
         call = {"type": "action", "tool": "find", "tool_input": {"n": n}, "observation": "here"}
         said = {"type": "human", "content": asked}
         rows.append({"run": f"c{n}", "steps": [said, call, {"type": "final", "content": told}]})
-    logs = read_rows(rows, options=propose(rows))
+    logs = read_logs_from_rows(rows, options=propose(rows))
     assert calls_in(logs) == [("find", f'{{"n": {n}}}', "here") for n in range(6)]
     assert next(iter(logs)).turns[0].role == "user"
 
@@ -396,7 +400,7 @@ def test_what_somebody_says_is_no_row_of_an_export() -> None:
         {"conversation_id": "a", "role": "user", "message": said},
         {"conversation_id": "a", "role": "assistant", "message": "That is a line of a log."},
     ]
-    assert next(iter(read_rows(rows))).turns[0].content == said
+    assert next(iter(read_logs_from_rows(rows))).turns[0].content == said
 
 
 def test_tables_of_lobechat_stand_in_its_state_and_keep_calls(tmp_path: Path) -> None:
@@ -493,7 +497,7 @@ def test_an_answer_of_words_to_a_question_of_argilla_is_a_comment() -> None:
         rows.append(
             {"id": str(n), "fields": {"chat": chat}, "responses": answers, "suggestions": {}}
         )
-    logs = read_rows(rows, options=ReadOptions(label_field="satisfied"))
+    logs = read_logs_from_rows(rows, options=ReadOptions(label_field="satisfied"))
     assert comments_in(logs) == ["So so"] * 6
 
 
@@ -510,7 +514,7 @@ def test_a_record_without_a_tool_is_a_call_where_its_kind_says_so(kind: str, exp
         rows.append({"cid": f"c{n}", "event": "user_message", "text": asked})
         rows += write_calls(kind, n)
         rows.append({"cid": f"c{n}", "event": "assistant_message", "text": told})
-    assert len(calls_in(read_rows(rows, options=propose(rows)))) == expected
+    assert len(calls_in(read_logs_from_rows(rows, options=propose(rows)))) == expected
 
 
 def named(side: str) -> str:
@@ -529,7 +533,7 @@ BEFORE_COLONS = [
 
 @pytest.mark.parametrize("rows", [CELLS, BEFORE_COLONS], ids=["cells", "before colons"])
 def test_turns_may_be_cells_or_texts_with_names(rows: list[dict[str, Any]]) -> None:
-    logs = read_rows(rows, options=propose(rows))
+    logs = read_logs_from_rows(rows, options=propose(rows))
     assert words_in(logs) == {f"c{n}": talk for n, talk in enumerate(talks())}
 
 
@@ -571,7 +575,7 @@ def test_a_comment_beside_a_question_and_its_answer_counts_once() -> None:
         rows.append({"chat_id": f"c{n}", "question": asked, "answer": told})
         second = {"chat_id": f"c{n}", "question": f"And {n}?", "answer": f"No, not {n}."}
         rows.append(second | {"thumb": "down", "comment": f"no help {n}"})
-    logs = read_rows(rows)
+    logs = read_logs_from_rows(rows)
     assert comments_in(logs) == [f"no help {n}" for n in range(6)]
     assert next(iter(logs)).feedback[0].turn == 3
 

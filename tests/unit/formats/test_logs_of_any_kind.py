@@ -13,7 +13,7 @@ from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
 from pollex.formats.mapping import parse_name_pairs
-from pollex.formats.read_logs import read_logs, read_rows
+from pollex.formats.read_logs import read_logs, read_logs_from_rows
 
 SIDES = {"user": "Kunde", "assistant": "Bot"}
 FACES = {"up": "😀", "down": "😠"}
@@ -21,7 +21,11 @@ FACES = {"up": "😀", "down": "😠"}
 
 def as_proposed(source: Any) -> Logs:
     """Return a log as it is read at once, or with what its error proposes."""
-    read: Any = read_rows if isinstance(source, list) and isinstance(source[0], dict) else read_logs
+    read: Any = (
+        read_logs_from_rows
+        if isinstance(source, list) and isinstance(source[0], dict)
+        else read_logs
+    )
     try:
         return read(source)
     except BadInput as error:
@@ -137,7 +141,7 @@ def test_raters_of_talks_without_ids_are_a_majority(tmp_path: Path) -> None:
         for n in range(4)
         for person, said in enumerate([THUMBS[n], THUMBS[n], "up"])
     ]
-    logs = read_rows(rows, options=ReadOptions(label_field="verdict"))
+    logs = read_logs_from_rows(rows, options=ReadOptions(label_field="verdict"))
     assert told(logs) == wanted()
     assert any("label is the majority's" in note for note in logs.notes)
 
@@ -159,7 +163,7 @@ def test_what_a_model_was_sent_and_what_came_are_one_talk() -> None:
                 "llm.output_messages": json.dumps([last]),
             }
         )
-    assert told(read_rows(rows)) == wanted(False)
+    assert told(read_logs_from_rows(rows)) == wanted(False)
     nested = [
         {
             "session_id": f"s{n}",
@@ -170,7 +174,7 @@ def test_what_a_model_was_sent_and_what_came_are_one_talk() -> None:
         }
         for n in range(4)
     ]
-    assert told(read_rows(nested)) == wanted(False)
+    assert told(read_logs_from_rows(nested)) == wanted(False)
 
 
 def test_chainlits_database_is_read_as_it_is(tmp_path: Path) -> None:
@@ -245,14 +249,14 @@ def test_the_one_column_that_is_plainly_a_thumb_is_taken_and_told() -> None:
         }
         for n in range(4)
     ]
-    logs = read_rows(rows)
+    logs = read_logs_from_rows(rows)
     assert [label for label, _ in told(logs)] == [label for label, _ in wanted()]
     assert any(
         "labels come from 'ok', the one column that looks like a thumb" in note
         for note in logs.notes
     )
     two = [row | {"user_rating": "up"} for row in rows]
-    assert {label for label, _ in told(read_rows(two))} == {"none"}
+    assert {label for label, _ in told(read_logs_from_rows(two))} == {"none"}
 
 
 def test_each_file_is_a_talk_where_no_column_names_one(tmp_path: Path) -> None:
@@ -283,7 +287,7 @@ def test_a_column_of_speakers_is_never_proposed_as_words() -> None:
 def refused(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the options that the error of some rows proposes."""
     with pytest.raises(BadInput, match="say what these labels mean") as error:
-        read_rows(rows)
+        read_logs_from_rows(rows)
     return dict(error.value.options)
 
 
@@ -294,7 +298,7 @@ def test_what_unknown_words_for_thumbs_mean_is_proposed_where_it_is_plain() -> N
     ]
     options = refused(rows)
     assert options == {"positive": '"Good, I\'m satisfied"', "negative": '"Bad, I\'m unsatisfied"'}
-    assert told(read_rows(rows, options=ReadOptions(**options))) == wanted()
+    assert told(read_logs_from_rows(rows, options=ReadOptions(**options))) == wanted()
     assert refused([row | {"thumb": f"kind {n}"} for n, row in enumerate(rows)]) == {}
 
 

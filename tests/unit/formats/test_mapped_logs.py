@@ -10,7 +10,7 @@ import pytest
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.mapping import NamePairs, format_pairs, parse_name_pairs
+from pollex.formats.mapping import PartAndColumnNamePairs, format_name_pairs, parse_name_pairs
 from pollex.formats.read_logs import read_logs
 
 HEAD = "chat_nr;absender;nachricht;note;zeit"
@@ -38,7 +38,10 @@ def german(folder: Path, head: str = HEAD) -> Path:
 
 
 def read(
-    path: Path, columns: str | NamePairs = COLUMNS, roles: str | NamePairs = ROLES, **more: Any
+    path: Path,
+    columns: str | PartAndColumnNamePairs = COLUMNS,
+    roles: str | PartAndColumnNamePairs = ROLES,
+    **more: Any,
 ) -> Logs:
     return read_logs(
         path,
@@ -163,5 +166,5 @@ def test_a_column_of_turns_and_a_pair_of_question_and_answer_are_guessed_too(
 
 
 def test_pairs_are_written_as_they_are_read() -> None:
-    assert format_pairs(parse_name_pairs(COLUMNS)) == COLUMNS
+    assert format_name_pairs(parse_name_pairs(COLUMNS)) == COLUMNS
     assert parse_name_pairs({"user": ["Kunde", "Gast"]}) == (("user", "Kunde"), ("user", "Gast"))

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from pollex.errors import WrongUse
-from pollex.formats.write import require_writable, write_folder, write_json_lines, write_rows
+from pollex.formats.write import (
+    require_writable_output_path,
+    write_json_lines,
+    write_rows,
+    write_text_files_into_folder,
+)
 from pollex.outputs import make_folder, open_draft, require_output, write_file, write_text
 from pollex.services.learn_result import choose_report_path
 from pollex.services.score import page_of
@@ -108,7 +113,7 @@ def test_dev_null_swallows_everything_and_stays_a_device(tmp_path: Path) -> None
     null = tmp_path / "null"
     null.symlink_to("/dev/null")
     for path in (Path("/dev/null"), null):
-        require_writable(path)
+        require_writable_output_path(path)
         write_text(path, "words")
         write_json_lines(path, [1])
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
@@ -141,7 +146,7 @@ def test_what_the_user_did_not_name_is_not_written_through_a_link(tmp_path: Path
         lambda: write_text(path, "words", named=False),
         lambda: write_json_lines(path, [1], named=False),
         lambda: write_rows(path, ROWS, COLUMNS, named=False),
-        lambda: require_writable(path, named=False),
+        lambda: require_writable_output_path(path, named=False),
     ):
         with pytest.raises(WrongUse, match="it is a link, and is not followed"):
             refused()
@@ -159,13 +164,13 @@ def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
     (one := tmp_path / "one").symlink_to(tmp_path / "two")
     (tmp_path / "two").symlink_to(one)
     with pytest.raises(WrongUse, match="Too many levels"):
-        require_writable(one)
+        require_writable_output_path(one)
 
 
 def test_a_link_into_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     (tmp_path / "o.parquet").symlink_to(tmp_path / "none" / "x.parquet")
     with pytest.raises(WrongUse, match="a link into a folder that isn't there"):
-        require_writable(tmp_path / "o.parquet")
+        require_writable_output_path(tmp_path / "o.parquet")
 
 
 def test_no_folder_is_made_where_something_else_is(tmp_path: Path) -> None:
@@ -195,17 +200,17 @@ MADE = {"promptfooconfig.yaml": "# pollex cases\n", "cases.jsonl": '{"id": 1}\n'
 def test_no_file_of_the_users_is_written_over_in_a_folder(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(THEIRS[name])
     with pytest.raises(WrongUse, match="a file is there already that pollex did not write"):
-        write_folder(tmp_path, MADE)
+        write_text_files_into_folder(tmp_path, MADE)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {name: THEIRS[name]}
 
 
 def test_what_pollex_made_in_a_folder_is_made_anew(tmp_path: Path) -> None:
-    write_folder(tmp_path / "new", MADE)
+    write_text_files_into_folder(tmp_path / "new", MADE)
     again = {name: text.replace("z", "y").replace("1", "2") for name, text in MADE.items()}
-    write_folder(tmp_path / "new", again)
+    write_text_files_into_folder(tmp_path / "new", again)
     assert {path.name: path.read_text() for path in (tmp_path / "new").iterdir()} == again
     rows = {"cases.jsonl": '{"id": 3}\n'}
-    write_folder(tmp_path / "new", rows)
+    write_text_files_into_folder(tmp_path / "new", rows)
     assert (tmp_path / "new" / "cases.jsonl").read_text() == '{"id": 3}\n'
 
 
@@ -215,9 +220,9 @@ def test_a_page_that_somebody_else_wrote_is_replaced_only_where_the_user_named_i
     page = tmp_path / "report.html"
     page.write_text("<h1>My own page</h1>", encoding="utf-8")
     with pytest.raises(WrongUse, match="pollex didn't write"):
-        require_writable(page, named=False)
+        require_writable_output_path(page, named=False)
     assert "My own page" in page.read_text("utf-8")
-    require_writable(page)
+    require_writable_output_path(page)
 
 
 def test_a_report_and_a_page_of_scores_leave_pages_of_others_in_their_place(tmp_path: Path) -> None:

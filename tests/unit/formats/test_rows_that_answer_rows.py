@@ -9,7 +9,7 @@ from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.mapping import parse_name_pairs
 from pollex.formats.proposal import UnmappedLog
-from pollex.formats.read_logs import read_rows
+from pollex.formats.read_logs import read_logs_from_rows
 
 TALKS = [
     [
@@ -55,14 +55,14 @@ def test_a_row_belongs_to_the_talk_of_the_row_that_it_answers(
 ) -> None:
     rows = rows_of(parent_of)
     with pytest.raises(UnmappedLog, match="begins so") as error:
-        read_rows(rows)
+        read_logs_from_rows(rows)
     proposed: dict[str, Any] = dict(error.value.options)
     columns = dict(parse_name_pairs(proposed["columns"]))
     assert (columns["parent"], columns["id"], columns["label"]) == ("answers", "ts", "reactions")
     options = ReadOptions(
         columns=parse_name_pairs(proposed["columns"]), roles=parse_name_pairs(proposed["roles"])
     )
-    logs = read_rows(rows, options=options)
+    logs = read_logs_from_rows(rows, options=options)
     read = {conversation.id: conversation for conversation in logs}
     assert sorted(read) == [f"m{talk}.0" for talk in range(8)]
     for talk in range(1, 8):
@@ -78,7 +78,7 @@ def test_many_people_in_one_file_are_not_proposed_as_one_talk() -> None:
         for place, text in enumerate([*texts, *texts])
     ]
     with pytest.raises(UnmappedLog, match="no way to read it was found"):
-        read_rows(rows)
+        read_logs_from_rows(rows)
 
 
 @pytest.mark.parametrize(
@@ -90,4 +90,6 @@ def test_many_people_in_one_file_are_not_proposed_as_one_talk() -> None:
 )
 def test_a_parent_needs_the_id_of_rows_and_no_conversation(columns: str, fault: str) -> None:
     with pytest.raises(WrongUse, match=fault):
-        read_rows(rows_of(of_thread), options=ReadOptions(columns=parse_name_pairs(columns)))
+        read_logs_from_rows(
+            rows_of(of_thread), options=ReadOptions(columns=parse_name_pairs(columns))
+        )

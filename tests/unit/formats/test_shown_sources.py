@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from pollex.agents.llm.evidence import collect_evidence, cut_texts_to_length
+from pollex.agents.llm.evidence import collect_evidence_shown_to_judge, cut_texts_to_length
 from pollex.conversations.conversation import Conversation, Source
 from pollex.formats.fields import ReadOptions
-from pollex.formats.read_logs import read_rows
+from pollex.formats.read_logs import read_logs_from_rows
 from pollex.store.rows import make_conversation_rows, read_conversation_row
 
 TURNS = [
@@ -17,7 +17,7 @@ TURNS = [
 
 
 def read(options: ReadOptions | None = None, **fields: Any) -> Conversation:
-    (found,) = read_rows([{"id": "a", "messages": TURNS, **fields}], options=options)
+    (found,) = read_logs_from_rows([{"id": "a", "messages": TURNS, **fields}], options=options)
     return found
 
 
@@ -114,7 +114,7 @@ DIFY = [
 
 @pytest.mark.parametrize("rows", [LANGSMITH, LANGFUSE, DIFY], ids=["langsmith", "langfuse", "dify"])
 def test_what_a_traced_search_found_is_what_the_assistant_was_shown(rows: list[Any]) -> None:
-    (found,) = read_rows(rows)
+    (found,) = read_logs_from_rows(rows)
     assert [(source.name, source.text) for source in found.sources] == [
         ("night.md", "Trams run until one.")
     ]
@@ -143,11 +143,11 @@ def test_a_judge_sees_documents_by_the_numbers_that_replies_cite_and_what_tools_
     None
 ):
     turns = [TURNS[0], {"role": "tool", "content": "23:00 last tram"}, TURNS[1]]
-    (found,) = read_rows([{"id": "a", "messages": turns, "sources": ["Until one."]}])
-    evidence = collect_evidence(found, 100)
+    (found,) = read_logs_from_rows([{"id": "a", "messages": turns, "sources": ["Until one."]}])
+    evidence = collect_evidence_shown_to_judge(found, 100)
     assert evidence.without == frozenset()
     assert [item.get("source") for item in evidence.items] == [None, 2, None, 1]
-    bare = collect_evidence(read(), 100)
+    bare = collect_evidence_shown_to_judge(read(), 100)
     assert (bare.without, [item["i"] for item in bare.items]) == (frozenset({"sources"}), [0, 1])
 
 

@@ -18,7 +18,7 @@ from pollex.conversations.conversation import (
 from pollex.formats.assembly.log_parts import ModelCall
 from pollex.formats.assembly.sessions import build_conversation_from_calls
 from pollex.formats.log_shapes.turns import read_turns
-from pollex.formats.read_logs import read_logs, read_rows
+from pollex.formats.read_logs import read_logs, read_logs_from_rows
 
 ASKED = {"role": "user", "content": "Book it."}
 ANSWERED = {"role": "assistant", "content": "Booked."}
@@ -167,7 +167,7 @@ def test_a_row_a_turn_has_its_calls_in_a_column() -> None:
         {"conversation_id": "a", "turn": 2, "role": "assistant", "text": "", "tool_calls": calls},
         {"conversation_id": "a", "turn": 3, "role": "tool", "text": "full", "tool_call_id": "1"},
     ]
-    _, call, result = next(iter(read_rows(rows))).turns
+    _, call, result = next(iter(read_logs_from_rows(rows))).turns
     assert call.calls == (ToolCall(name="book", arguments=WRITTEN, id="1"),)
     assert result.result == ToolResult(id="1")
 

@@ -2,8 +2,8 @@ import krippendorff
 import numpy as np
 import pytest
 
-from pollex.measures.correlations import MeasurementLevel, _make_alpha_statistic
-from pollex.measures.correlations import estimate_alpha as alpha_of
+from pollex.measures.correlations import MeasurementLevel, _make_krippendorff_alpha_statistic
+from pollex.measures.correlations import estimate_krippendorff_alpha as alpha_of
 from pollex.measures.intervals import Figure
 
 VALUES = np.array([1.0, 2.0, 4.0, 8.0])
@@ -57,9 +57,9 @@ def test_value_and_resamples_are_those_of_the_package_and_the_interval_holds_the
         )
         for row in weights
     ]
-    assert _make_alpha_statistic(counts, VALUES, level)(weights.astype(float)) == pytest.approx(
-        copied, abs=1e-9
-    )
+    assert _make_krippendorff_alpha_statistic(counts, VALUES, level)(
+        weights.astype(float)
+    ) == pytest.approx(copied, abs=1e-9)
     answers = np.clip(rng.integers(4, size=40) + rng.integers(-1, 2, size=(5, 40)), 0, 3)
     given = rng.random((5, 40)) < 0.5
     judged = [

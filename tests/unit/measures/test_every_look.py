@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pollex.measures.every_look import ConfidenceSequence, bound_mean_difference
+from pollex.measures.every_look import ConfidenceSequence, bound_mean_difference_at_every_look
 
 
 @pytest.mark.nightly
@@ -32,5 +32,5 @@ def test_the_interval_narrows_never_widens_and_is_empty_where_the_mean_moves() -
 
 def test_a_difference_is_bounded_on_its_own_scale() -> None:
     rng = np.random.default_rng(3)
-    low, high = bound_mean_difference(rng.normal(0.1, 0.2, size=500).clip(-1, 1))
+    low, high = bound_mean_difference_at_every_look(rng.normal(0.1, 0.2, size=500).clip(-1, 1))
     assert 0 < low < 0.1 < high < 0.2

@@ -10,8 +10,8 @@ from scipy.stats import pearsonr, wasserstein_distance
 from pollex.measures.correlations import make_interval_alpha_statistic
 from pollex.measures.distributions import (
     _GradePair,
-    compute_cumulative_shares,
-    estimate_areas,
+    compute_cumulative_shares_of_grades,
+    estimate_areas_between_grade_distributions,
     estimate_grade_agreement,
     estimate_mean_grade,
 )
@@ -51,7 +51,10 @@ def test_right_grades_for_wrong_answers_have_no_area_and_no_agreement() -> None:
     human = np.repeat([2.0, 4.0, 6.0, 8.0], 10)
     turned = human[::-1].copy()
     found = estimate_grade_agreement(turned, human, rng())
-    assert estimate_areas({"rules": turned}, human, rng())["rules"].value == 0.0
+    assert (
+        estimate_areas_between_grade_distributions({"rules": turned}, human, rng())["rules"].value
+        == 0.0
+    )
     assert {name: one.value for name, one in found.items()} == pytest.approx(
         {"pearson": -1.0, "spearman": -1.0, "alpha": 1 - 79 * 40 * 20 / (160 * 1200 - 400**2)}
     )
@@ -80,19 +83,21 @@ def test_alpha_of_two_judges_and_areas_are_those_of_the_packages() -> None:
     )
     judge = rng().normal(6, 2, 50)
     human = rng().integers(1, 11, 50).astype(float)
-    area = estimate_areas({"a": judge}, human, rng(), 10)["a"].value
+    area = estimate_areas_between_grade_distributions({"a": judge}, human, rng(), 10)["a"].value
     assert area == pytest.approx(wasserstein_distance(judge, human), abs=1e-9)
 
 
 def test_a_cumulative_distribution_by_hand() -> None:
     levels = np.array([1.0, 5.0, 7.0, 10.0])
-    assert compute_cumulative_shares(np.array([7.0, NAN, 1.0, 8.5, 7.0]), levels).tolist() == [
+    assert compute_cumulative_shares_of_grades(
+        np.array([7.0, NAN, 1.0, 8.5, 7.0]), levels
+    ).tolist() == [
         0.25,
         0.25,
         0.75,
         1.0,
     ]
-    assert np.isnan(compute_cumulative_shares(np.array([NAN]), levels)).all()
+    assert np.isnan(compute_cumulative_shares_of_grades(np.array([NAN]), levels)).all()
 
 
 def test_an_area_by_hand_also_with_swapped_grades() -> None:
@@ -105,7 +110,9 @@ def test_an_area_by_hand_also_with_swapped_grades() -> None:
         ([8.0, 8.0], [7.0, 7.0], [1.0, 0, 0]),
     ):
         assert (
-            estimate_areas({"rules": np.array(judge)}, np.array(human), rng())["rules"].value
+            estimate_areas_between_grade_distributions(
+                {"rules": np.array(judge)}, np.array(human), rng()
+            )["rules"].value
             == expected[0]
         )
         assert _GradePair.of(np.array(judge), np.array(human)).areas(weights).tolist() == expected
@@ -126,7 +133,7 @@ def test_an_area_lies_in_its_interval_nineteen_times_of_twenty(beside: float, te
     truth = wasserstein_distance(*graded_alike(draw, 400_000, [7.0, beside]))
     for _ in range(150):
         human, judge = graded_alike(draw, texts, [7.0, beside])
-        found = estimate_areas({"a": judge}, human, draw, 200)["a"]
+        found = estimate_areas_between_grade_distributions({"a": judge}, human, draw, 200)["a"]
         held.append(found.low <= truth <= found.high)  # type: ignore[operator]
     assert np.mean(held) > 0.9
 
@@ -139,7 +146,7 @@ def test_judges_of_whom_one_is_as_far_from_people_as_the_other_seldom_differ_by_
     for _ in range(100):
         human, low, high, copy = [*graded_alike(draw, 40, [7.0, 6.5, 7.5]), draw.permutation(40)]
         for judges in ({"a": low, "b": high}, {"a": human, "b": human[copy]}):
-            found = estimate_areas(judges, human, draw, 200)["a - b"]
+            found = estimate_areas_between_grade_distributions(judges, human, draw, 200)["a - b"]
             noise.append(found.low <= 0 <= found.high)  # type: ignore[operator]
     assert np.mean(noise) > 0.9
 
@@ -159,7 +166,7 @@ def test_only_texts_that_all_graded_count_in_a_comparison_and_fewer_than_five_gi
     n: int,
     expected: tuple[float | None, ...],
 ) -> None:
-    found = estimate_areas(
+    found = estimate_areas_between_grade_distributions(
         {"rules": np.array(rules), "plain": np.array(plain)}, np.array(human), rng()
     )
     assert list(found) == ["rules", "plain", "rules - plain"]
@@ -171,7 +178,7 @@ def test_only_texts_that_all_graded_count_in_a_comparison_and_fewer_than_five_gi
 def test_a_clear_difference_has_an_interval_without_0_and_none_has_one_with_it() -> None:
     human = rng().integers(2, 8, 200).astype(float)
     before = human.copy()
-    found = estimate_areas(
+    found = estimate_areas_between_grade_distributions(
         {"near": rng(1).permutation(human), "far": human + 3, "same": human}, human, rng()
     )
     clear = found["near - far"]

@@ -10,31 +10,31 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 from sklearn.metrics import brier_score_loss, cohen_kappa_score, log_loss, root_mean_squared_error
 
-from pollex.calibration.judgments import Judgments, pair_predictions
+from pollex.calibration.judgments import Judgments, pair_predictions_with_judgments
 from pollex.calibration.questionnaire import Scale
 from pollex.measures.correlations import (
-    make_kappa_statistic,
     make_kendall_statistic,
     make_pearson_statistic,
     make_spearman_statistic,
+    make_weighted_kappa_statistic,
 )
 from pollex.measures.distributions import (
-    QUALITY_NAMES,
+    PREDICTION_MEASURE_NAMES,
     PredictionQuality,
     Predictions,
-    assess_by_group,
     assess_predictions,
+    assess_predictions_by_group,
     compute_answer_log_losses,
-    compute_briers,
-    estimate_difference,
+    compute_brier_scores,
+    estimate_difference_of_prediction_measure,
 )
 from pollex.measures.intervals import (
     Figure,
     LabelSupport,
     Measure,
-    draw_resamples,
-    estimate_figures,
-    make_mean_statistic,
+    draw_resample_weights,
+    estimate_figures_on_same_resamples,
+    make_weighted_mean_statistic,
 )
 
 FOUR = (1.0, 2.0, 3.0, 4.0)
@@ -61,7 +61,7 @@ def predictions(
 
 
 def figures(found: PredictionQuality) -> dict[str, Figure]:
-    return {name: getattr(found, name) for name in QUALITY_NAMES}
+    return {name: getattr(found, name) for name in PREDICTION_MEASURE_NAMES}
 
 
 def reasons(found: PredictionQuality) -> dict[str, str]:
@@ -165,14 +165,14 @@ def test_weights_count_as_copies() -> None:
     draw = rng(1)
     x = draw.integers(9, size=50)
     y = draw.integers(5, size=50)
-    weights = np.concatenate(list(draw_resamples(np.arange(50) // 2, 20, draw)))
+    weights = np.concatenate(list(draw_resample_weights(np.arange(50) // 2, 20, draw)))
     copies = [(np.repeat(x, row), np.repeat(y, row)) for row in weights.astype(int)]
     for name, statistic in CORRELATIONS.items():
         assert statistic(x, y)(weights) == pytest.approx(
             [TRUSTED[name](*copy)[0] for copy in copies], abs=1e-9
         ), name
     kappas = [cohen_kappa_score(*copy, weights="quadratic", labels=np.arange(9)) for copy in copies]
-    assert make_kappa_statistic(x, y)(weights) == pytest.approx(kappas, abs=1e-9)
+    assert make_weighted_kappa_statistic(x, y)(weights) == pytest.approx(kappas, abs=1e-9)
 
 
 def test_rounding_and_a_large_offset_cost_a_correlation_nothing_and_no_variation_leaves_none() -> (
@@ -200,9 +200,9 @@ def test_rounding_and_a_large_offset_cost_a_correlation_nothing_and_no_variation
 def mean(
     values: np.ndarray, texts: np.ndarray, draw: np.random.Generator, count: int = 2000
 ) -> Figure:
-    return estimate_figures({"mean": Measure(make_mean_statistic(values))}, texts, draw, count)[
-        "mean"
-    ]
+    return estimate_figures_on_same_resamples(
+        {"mean": Measure(make_weighted_mean_statistic(values))}, texts, draw, count
+    )["mean"]
 
 
 def test_the_interval_is_that_of_all_possible_resamples_and_of_fewer_than_five_texts_there_is_none() -> (
@@ -253,7 +253,7 @@ def test_every_interval_holds_its_value_and_a_repeated_seed_changes_nothing() ->
 
 def test_each_judge_is_measured_by_their_own_judgments() -> None:
     made = predictions(40)
-    found = assess_by_group(made, ["ann", "bob"] * 20)
+    found = assess_predictions_by_group(made, ["ann", "bob"] * 20)
     assert list(found) == ["ann", "bob"]
     assert found["bob"] == assess_predictions(made.where(np.arange(40) % 2 == 1))
 
@@ -262,10 +262,10 @@ def test_a_difference_is_measured_on_the_same_resamples() -> None:
     made = predictions(80)
     second = Predictions(predictions(80, 1).proba, made.answer, made.text, FOUR)
     texts = len(np.unique(made.text))
-    assert estimate_difference(made, made, "pearson", rng(), 100) == Figure(
+    assert estimate_difference_of_prediction_measure(made, made, "pearson", rng(), 100) == Figure(
         0.0, 0.0, 0.0, 80, units=texts
     )
-    found = estimate_difference(made, second, "log_loss", rng(), 500)
+    found = estimate_difference_of_prediction_measure(made, second, "log_loss", rng(), 500)
     assert found.value == pytest.approx(
         assess_predictions(made).log_loss.value - assess_predictions(second).log_loss.value
     )  # type: ignore[operator]
@@ -278,7 +278,7 @@ def test_predictions_are_made_of_judgments_in_their_order_and_their_losses_by_ha
     ann = Judgments(
         np.array([5, 2]), np.zeros(2, np.int64), np.zeros(2, np.int64), np.array([1, 1]), ("ann",)
     )
-    made = pair_predictions(proba, ann, Scale("q", (0.0, 10.0)))
+    made = pair_predictions_with_judgments(proba, ann, Scale("q", (0.0, 10.0)))
     assert made.expected == pytest.approx([8, 0])
     assert (made.given.tolist(), made.text.tolist(), made.nearest.tolist()) == (
         [10, 10],
@@ -286,7 +286,7 @@ def test_predictions_are_made_of_judgments_in_their_order_and_their_losses_by_ha
         [1, 0],
     )
     assert compute_answer_log_losses(proba, made.answer) == pytest.approx([-np.log(0.8), np.inf])
-    assert compute_briers(proba, made.answer) == pytest.approx([0.08, 2])
+    assert compute_brier_scores(proba, made.answer) == pytest.approx([0.08, 2])
 
 
 def test_the_word_calibrated_needs_fifty_labels() -> None:

@@ -14,13 +14,13 @@ from pollex.errors import BadLabels
 from pollex.measures.classification import (
     Assessment,
     WindowAssessment,
-    assess_scores,
-    assess_window,
+    assess_scores_against_labels,
+    assess_uncertainty_window,
     compute_auc,
     estimate_auc_difference,
     make_auc_statistic,
 )
-from pollex.measures.intervals import ClassSample, Figure, resample_counts
+from pollex.measures.intervals import ClassSample, Figure, draw_resample_counts
 from pollex.selection.threshold import Window
 
 NOTHING_CERTAIN = Window(None, None)
@@ -40,13 +40,15 @@ def figures(assessment: Assessment) -> dict[str, Figure]:
 def assessed(
     scores: np.ndarray, positive: np.ndarray, theta: float, window: Window, *rest: Any, **more: Any
 ) -> Assessment:
-    return assess_scores(scores, positive, theta, window.confident(scores), *rest, **more)
+    return assess_scores_against_labels(
+        scores, positive, theta, window.confident(scores), *rest, **more
+    )
 
 
 def beyond(
     window: Window, scores: np.ndarray, positive: np.ndarray, together: np.ndarray | None = None
 ) -> WindowAssessment:
-    return assess_window(window.over(scores), window.under(scores), positive, together)
+    return assess_uncertainty_window(window.over(scores), window.under(scores), positive, together)
 
 
 def measure(
@@ -131,12 +133,12 @@ def test_weights_count_as_copies_of_which_a_resample_draws_as_many_as_there_are_
     draw = rng(4)
     scores = draw.integers(0, 6, 30) / 2
     up = np.arange(30) < 12
-    weights = np.hstack([resample_counts(25, 12, draw), resample_counts(25, 18, draw)])
+    weights = np.hstack([draw_resample_counts(25, 12, draw), draw_resample_counts(25, 18, draw)])
     expected = [
         roc_auc_score(np.repeat(up, row), np.repeat(scores, row)) for row in weights.astype(int)
     ]
     assert make_auc_statistic(scores, 12)(weights) == pytest.approx(expected, abs=1e-9)
-    many = resample_counts(4000, 5, draw)
+    many = draw_resample_counts(4000, 5, draw)
     assert (many.sum(1) == 5).all()
     assert many.mean(0) == pytest.approx(np.ones(5), abs=0.06)
 

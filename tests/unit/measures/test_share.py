@@ -5,14 +5,14 @@ import pytest
 
 from pollex.measures.share import (
     LabeledSample,
-    bound_share,
-    compute_expected_half_width,
+    bound_share_for_voting_odds,
+    check_vote_dependence_on_satisfaction,
+    compute_interval_half_width_of_random_labels,
     count_labels_for_difference,
-    estimate_adjusted_share,
-    estimate_difference_at_random,
-    estimate_share_at_random,
+    estimate_share_difference_from_random_labels,
+    estimate_share_from_random_labels,
+    estimate_share_from_voluntary_votes,
     estimate_wilson_share,
-    measure_vote_dependence,
 )
 from pollex.services.share import crossfit_answers
 
@@ -33,7 +33,9 @@ def drawn(
 
 def test_a_probability_that_tells_nothing_gives_the_interval_of_the_labels_alone() -> None:
     good = np.array([True] * 30 + [False] * 10)
-    found = estimate_share_at_random(LabeledSample(good, np.full(40, 0.5), np.full(1000, 0.5)))
+    found = estimate_share_from_random_labels(
+        LabeledSample(good, np.full(40, 0.5), np.full(1000, 0.5))
+    )
     assert (found.value, found.gain) == (0.75, 1.0)
     # Wilson's, by hand
     assert (found.low, found.high) == pytest.approx((0.5981, 0.8581), abs=1e-4)
@@ -44,7 +46,7 @@ def test_the_estimate_is_the_formula_worked_by_hand() -> None:
     good = np.array([True, True, False, False] * 5)
     probability = np.array([0.9, 0.7, 0.3, 0.1] * 5)
     rest = np.array([0.9, 0.9, 0.5, 0.1] * 10)
-    found = estimate_share_at_random(LabeledSample(good, probability, rest))
+    found = estimate_share_from_random_labels(LabeledSample(good, probability, rest))
     weight = 0.15 / ((1 + 20 / 40) * np.concatenate([probability, rest]).var())
     assert found.value == pytest.approx(0.5 + weight * (0.6 - 0.5))
 
@@ -56,7 +58,7 @@ def test_intervals_hold_the_truth_and_are_narrower_than_those_of_labels_alone() 
     widths = []
     for _ in range(200):
         side = drawn(rng, good, probability, 100)
-        found = estimate_share_at_random(side)
+        found = estimate_share_from_random_labels(side)
         alone = estimate_wilson_share(side.good, "")
         covered.append(found.low <= good.mean() <= found.high)
         widths.append((found.high - found.low) / (alone.high - alone.low))
@@ -69,8 +71,8 @@ def test_conversations_of_one_user_count_as_one() -> None:
     good = np.repeat(rng.random(40) < 0.6, 10)
     probability = np.repeat(rng.random(40), 10)
     rest = rng.random(100)
-    alone = estimate_share_at_random(LabeledSample(good, probability, rest))
-    together = estimate_share_at_random(
+    alone = estimate_share_from_random_labels(LabeledSample(good, probability, rest))
+    together = estimate_share_from_random_labels(
         LabeledSample(good, probability, rest, np.repeat(np.arange(40), 10), 100 + np.arange(100))
     )
     assert together.se > 2.5 * alone.se
@@ -83,15 +85,17 @@ def test_votes_that_depend_on_the_conversation_alone_are_adjusted_and_others_are
     good, probability = world(rng, 20_000)
     fair = np.clip(0.01 + 0.05 * (1 - probability), 0, 1)
     voted = rng.random(len(good)) < fair
-    found = estimate_adjusted_share(voted, good, probability, fair)
+    found = estimate_share_from_voluntary_votes(voted, good, probability, fair)
     assert abs(good[voted].mean() - good.mean()) > 0.05
     assert found.low <= good.mean() <= found.high
     angry = rng.random(len(good)) < np.where(good, 0.02, 0.05)
     # what a model learns from such votes
     outcome = probability / (probability + 2.5 * (1 - probability))
-    biased = estimate_adjusted_share(angry, good, outcome, np.full(len(good), angry.mean()))
-    test = measure_vote_dependence(
-        estimate_share_at_random(drawn(rng, good, probability, 400)), biased, outcome
+    biased = estimate_share_from_voluntary_votes(
+        angry, good, outcome, np.full(len(good), angry.mean())
+    )
+    test = check_vote_dependence_on_satisfaction(
+        estimate_share_from_random_labels(drawn(rng, good, probability, 400)), biased, outcome
     )
     assert test.difference < 0
     assert test.p < 0.05
@@ -106,7 +110,9 @@ def test_bounds_with_the_true_factor_hold_the_truth() -> None:
         voted = rng.random(len(good)) < np.where(good, 0.015, 0.03)
         # what votes tell of a conversation
         outcome = probability / (probability + 2 * (1 - probability))
-        (bounds,) = bound_share(voted, good, outcome, np.full(len(good), voted.mean()), [2.0])
+        (bounds,) = bound_share_for_voting_odds(
+            voted, good, outcome, np.full(len(good), voted.mean()), [2.0]
+        )
         held += bounds.low <= good.mean() <= bounds.high
     assert held >= 38
 
@@ -117,7 +123,7 @@ def test_a_difference_of_two_sides_has_the_size_and_the_interval_that_it_says() 
     good, probability = world(rng, 6000)
     for _ in range(200):
         order = rng.permutation(len(good))
-        found = estimate_difference_at_random(
+        found = estimate_share_difference_from_random_labels(
             *(
                 drawn(rng, good[half], probability[half], 150)
                 for half in (order[:3000], order[3000:])
@@ -133,7 +139,7 @@ def test_the_planner_agrees_with_the_textbook() -> None:
     assert count_labels_for_difference(0.05, 0.7, 0.6, reserve=1.0) == pytest.approx(
         0.64 * 1248, abs=1
     )
-    assert compute_expected_half_width(100, 0.5) == pytest.approx(0.098, abs=1e-3)
+    assert compute_interval_half_width_of_random_labels(100, 0.5) == pytest.approx(0.098, abs=1e-3)
 
 
 def test_the_estimate_is_that_of_the_authors_package() -> None:
@@ -145,7 +151,7 @@ def test_the_estimate_is_that_of_the_authors_package() -> None:
             column[:, None]
             for column in (labeled.good.astype(float), labeled.probability, labeled.rest)
         ]
-        ours = estimate_share_at_random(labeled)
+        ours = estimate_share_from_random_labels(labeled)
         assert ours.value == pytest.approx(float(ppi.ppi_mean_pointestimate(*arrays)[0]), abs=5e-5)
         low, high = ppi.ppi_mean_ci(*arrays, alpha=0.05)
         assert ours.high - ours.low == pytest.approx(float(high[0] - low[0]), rel=0.05)
@@ -189,6 +195,6 @@ def test_intervals_of_crossfitted_probabilities_cover_what_they_should() -> None
         y = rng.random(300) < 1 / (1 + np.exp(-(x[:, 0] + np.log(1.5))))
         known = rng.permutation(300) < 60
         p = crossfit_answers(x, known, y, rng)
-        found = estimate_share_at_random(LabeledSample(y[known], p[known], p[~known]))
+        found = estimate_share_from_random_labels(LabeledSample(y[known], p[known], p[~known]))
         hits.append(found.low <= 0.583 <= found.high)  # the mean of that logistic over x
     assert np.mean(hits) >= 0.88  # models that had seen the labels would cover some 70 %

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from pollex.measures.share import estimate_mean_probability
+from pollex.measures.share import estimate_share_from_probabilities
 
 
 def test_the_share_is_the_mean_probability_and_not_the_share_of_decisions() -> None:
-    good = estimate_mean_probability(np.array([0.6] * 9 + [0.1]), 0.0)
+    good = estimate_share_from_probabilities(np.array([0.6] * 9 + [0.1]), 0.0)
 
     assert good.value is not None
     assert np.isclose(good.value, 0.55)
@@ -14,7 +14,7 @@ def test_the_share_is_the_mean_probability_and_not_the_share_of_decisions() -> N
 
 
 def test_no_number_of_conversations_takes_the_calibrations_own_error_away() -> None:
-    good = estimate_mean_probability(np.full(1_000_000, 0.7), 0.03)
+    good = estimate_share_from_probabilities(np.full(1_000_000, 0.7), 0.03)
 
     assert good.low is not None
     assert good.high is not None
@@ -31,7 +31,7 @@ def test_the_interval_has_the_planted_share_in_nineteen_of_twenty_worlds() -> No
         learned = labels.mean(axis=0)
         probability = learned[rng.integers(0, 2, 1000)]
         brier = (learned * (1 - learned)).mean()
-        good = estimate_mean_probability(probability, float(np.sqrt(brier / labels.size)))
+        good = estimate_share_from_probabilities(probability, float(np.sqrt(brier / labels.size)))
         held.append(good.low <= 0.65 <= good.high)  # type: ignore[operator]
 
     assert np.mean(held) >= 0.93

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from pollex.measures.arrays import Bools, Ints
-from pollex.measures.strata import compare_within
+from pollex.measures.strata import compare_hit_shares_within_strata
 from pollex.rubrics.learning.circumstances import (
     Circumstance,
-    bin_numbers,
+    assign_numbers_to_equal_bins,
+    does_field_restate_thumb,
     find_explaining_circumstance,
-    restates_thumb,
 )
 
 N = 400
@@ -49,7 +49,7 @@ def test_a_paradox_is_told_as_the_other_way_round_within_each() -> None:
     held = rng.random(2 * N) < np.array([0.8, 0.15])[stratum]
     down = rng.random(2 * N) < np.array([0.85, 0.25])[stratum] - 0.15 * held
 
-    within = compare_within(held, down, stratum)
+    within = compare_hit_shares_within_strata(held, down, stratum)
 
     assert within is not None
     assert within.over_all > 0.1
@@ -61,7 +61,7 @@ def test_a_difference_of_shares_within_strata_is_that_of_mantel_and_haenszel_by_
     hit = np.array([True, False, False, False, True, True, False, False])
     stratum = np.array([0, 0, 0, 0, 1, 1, 1, 1])
 
-    within = compare_within(held, hit, stratum)
+    within = compare_hit_shares_within_strata(held, hit, stratum)
 
     # Strata: ½ − 0 with weight 2·2/4 = 1, and 1 − ⅓ with weight 1·3/4.
     assert within is not None
@@ -78,12 +78,12 @@ def test_what_holds_in_one_stratum_alone_can_not_be_told_from_it() -> None:
 def test_a_field_that_says_what_the_thumb_says_is_no_circumstance() -> None:
     up = np.random.default_rng(2).random(N) < 0.6
 
-    assert restates_thumb(up.astype(int), up)
-    assert not restates_thumb(np.arange(N) % 5, up)
+    assert does_field_restate_thumb(up.astype(int), up)
+    assert not does_field_restate_thumb(np.arange(N) % 5, up)
 
 
 def test_numbers_are_cut_into_strata_of_about_as_many() -> None:
-    sizes = np.bincount(bin_numbers(np.random.default_rng(4).lognormal(size=N)))
+    sizes = np.bincount(assign_numbers_to_equal_bins(np.random.default_rng(4).lognormal(size=N)))
 
     assert len(sizes) == 10
     assert sizes.min() >= 30

@@ -5,13 +5,13 @@ import pytest
 
 from pollex.measures.drift import (
     compute_expected_log_loss,
-    compute_stability_index,
-    measure_stability,
+    compute_population_stability_index,
+    measure_stability_of_two_samples,
 )
 from pollex.measures.share import (
     count_conversations_for_difference,
     estimate_mean_differences,
-    list_moved_names,
+    list_names_of_significant_differences,
 )
 
 
@@ -44,7 +44,9 @@ def test_of_many_values_without_a_difference_few_move() -> None:
     found = {str(n): rng.normal(size=160) for n in range(40)} | {
         "real": rng.normal(size=160) + second
     }
-    names = list_moved_names(estimate_mean_differences(found, second, np.arange(160), rng))
+    names = list_names_of_significant_differences(
+        estimate_mean_differences(found, second, np.arange(160), rng)
+    )
     assert "real" in names
     assert len(names) <= 3
 
@@ -62,9 +64,9 @@ def test_the_plan_for_a_difference_finds_it_four_times_of_five() -> None:
 def test_the_index_of_drift_is_the_formula_worked_by_hand() -> None:
     p = np.array([50.5, 50.5]) / 101
     q = np.array([75.5, 25.5]) / 101
-    assert compute_stability_index(np.array([50.0, 50.0]), np.array([75.0, 25.0])) == pytest.approx(
-        ((q - p) * np.log(q / p)).sum()
-    )
+    assert compute_population_stability_index(
+        np.array([50.0, 50.0]), np.array([75.0, 25.0])
+    ) == pytest.approx(((q - p) * np.log(q / p)).sum())
 
 
 def test_a_population_that_moved_is_marked_and_samples_of_one_seldom_or_of_one_value_never() -> (
@@ -73,15 +75,19 @@ def test_a_population_that_moved_is_marked_and_samples_of_one_seldom_or_of_one_v
     rng = np.random.default_rng(0)
     assert (
         sum(
-            measure_stability(rng.normal(size=400), rng.normal(size=200), rng, 200).marked
+            measure_stability_of_two_samples(
+                rng.normal(size=400), rng.normal(size=200), rng, 200
+            ).marked
             for _ in range(100)
         )
         <= 8
     )
-    found = measure_stability(rng.normal(size=500), rng.normal(0.6, 1, size=500), rng)
+    found = measure_stability_of_two_samples(
+        rng.normal(size=500), rng.normal(0.6, 1, size=500), rng
+    )
     assert found.marked
     assert found.value > 0.2
-    assert not measure_stability(np.ones(100), np.ones(50), rng).marked
+    assert not measure_stability_of_two_samples(np.ones(100), np.ones(50), rng).marked
 
 
 def test_sure_probabilities_foretell_no_loss() -> None:

@@ -10,19 +10,24 @@ from reviewed_prompts import require_reviewed, room_of_prompt, snapshots_of
 
 from pollex.errors import WrongUse
 from pollex.prompts.data_boundary import make_turn_items
-from pollex.prompts.domain import OPTIONAL_PROMPT_PARTS, ClosingRole, DomainProfile, parse_switches
+from pollex.prompts.domain import (
+    OPTIONAL_PROMPT_PARTS,
+    ClosingRole,
+    DomainProfile,
+    parse_names_of_omitted_prompt_parts,
+)
 from pollex.prompts.judging import (
-    code_options,
-    explain_options,
-    join_options,
-    list_coded_options,
-    list_glossed_options,
-    make_batch_schema,
-    number_texts,
+    explain_meaning_of_options,
+    join_options_in_one_line,
+    make_json_schema_of_several_answers,
+    prefix_options_with_letters,
+    write_lettered_options_one_per_line,
+    write_numbered_texts,
+    write_options_with_meanings,
 )
 from pollex.prompts.prompt import (
     PromptLayout,
-    build_messages,
+    build_chat_messages_of_prompt,
     list_prompt_names,
     load_prompt,
     parse_prompt,
@@ -69,8 +74,8 @@ def test_nothing_in_a_value_is_ever_evaluated_and_a_block_can_be_left_out() -> N
     with pytest.raises(WrongUse, match="no value for who"):
         prompt.render("system", {})
     with pytest.raises(WrongUse, match="no such part of a prompt: cpd"):
-        parse_switches({"ds", "cpd"})
-    assert parse_switches(["ds", "cdp"]) == {"ds", "cdp"}
+        parse_names_of_omitted_prompt_parts({"ds", "cpd"})
+    assert parse_names_of_omitted_prompt_parts(["ds", "cdp"]) == {"ds", "cdp"}
 
 
 def test_the_version_changes_with_text_and_schema_and_not_with_comments_for_people() -> None:
@@ -137,10 +142,10 @@ VALUES = DomainProfile.load(EXAMPLES / "debugging.toml").values() | {
     "most": "5",
     "feeling": "dissatisfied",
     "thumb": "down",
-    "items": number_texts(RUBRICS),
+    "items": write_numbered_texts(RUBRICS),
     "item": RUBRICS[0],
-    "options": join_options(OPTIONS),
-    **explain_options(OPTIONS),
+    "options": join_options_in_one_line(OPTIONS),
+    **explain_meaning_of_options(OPTIONS),
     "question": '"Was the task completed?"',
     "instructions": "Answer yes where the user got what was asked for.",
 }
@@ -164,17 +169,17 @@ def sent(name: str, layout: PromptLayout) -> list[dict[str, str]]:
     items = ITEMS.get(name.partition("_")[0], make_turn_items(TURNS))
     options = OPTIONS if name == "judge_batch_paper" else [*OPTIONS, NEVER_CAME_UP_OPTION]
     schema = (
-        make_batch_schema(prompt.schema, len(RUBRICS), options)
+        make_json_schema_of_several_answers(prompt.schema, len(RUBRICS), options)
         if name.startswith("judge_batch")
         else None
     )
     listing = {
-        "judge_question": list_coded_options(OPTIONS),
-        "judge_batch": list_glossed_options([*OPTIONS, NEVER_CAME_UP_OPTION]),
+        "judge_question": write_lettered_options_one_per_line(OPTIONS),
+        "judge_batch": write_options_with_meanings([*OPTIONS, NEVER_CAME_UP_OPTION]),
     }
-    values = VALUES | {"options": listing.get(name, join_options(OPTIONS))}
+    values = VALUES | {"options": listing.get(name, join_options_in_one_line(OPTIONS))}
     values |= {"most": "three"} if name.startswith("extract") else {}
-    return build_messages(prompt, values, items, layout, schema=schema)
+    return build_chat_messages_of_prompt(prompt, values, items, layout, schema=schema)
 
 
 def test_every_prompt_is_as_it_was_reviewed() -> None:
@@ -202,12 +207,12 @@ def test_every_prompt_is_as_it_was_reviewed() -> None:
 def test_the_task_comes_last_whoever_says_it(closing: ClosingRole, roles: list[str]) -> None:
     said = sent("judge_batch", PromptLayout(b"salt", closing))
     assert [message["role"] for message in said] == roles
-    assert said[-1]["content"].endswith(number_texts(RUBRICS))
+    assert said[-1]["content"].endswith(write_numbered_texts(RUBRICS))
     prompt = load_prompt("judge_batch")
     layout = PromptLayout(b"salt", closing)
     first, second = (
-        build_messages(
-            prompt, VALUES | {"items": number_texts([text])}, make_turn_items(TURNS), layout
+        build_chat_messages_of_prompt(
+            prompt, VALUES | {"items": write_numbered_texts([text])}, make_turn_items(TURNS), layout
         )
         for text in RUBRICS
     )
@@ -224,13 +229,13 @@ def test_twenty_rubrics_take_at_most_2100_tokens_beside_the_conversation(
     """Two calls of ten rubrics and a canary, 70 characters a rubric, a token for every four characters."""
     prompt = load_prompt("judge_batch")
     rubrics = ["x" * 70] * 10 + ["x" * 55]
-    options = code_options([*OPTIONS, NEVER_CAME_UP_OPTION])
-    schema = make_batch_schema(prompt.schema, len(rubrics), options)
+    options = prefix_options_with_letters([*OPTIONS, NEVER_CAME_UP_OPTION])
+    schema = make_json_schema_of_several_answers(prompt.schema, len(rubrics), options)
     values = profile.values() | {
-        "items": number_texts(rubrics),
-        "options": list_glossed_options(options),
+        "items": write_numbered_texts(rubrics),
+        "options": write_options_with_meanings(options),
     }
-    said = build_messages(
+    said = build_chat_messages_of_prompt(
         prompt, values, [], PromptLayout(b"salt"), schema=schema, without=frozenset({"sources"})
     )
     characters = sum(len(message["content"]) for message in said) + len(
@@ -240,16 +245,19 @@ def test_twenty_rubrics_take_at_most_2100_tokens_beside_the_conversation(
 
 
 def test_an_option_or_item_that_could_be_structure_is_escaped() -> None:
-    assert join_options(["Yes", 'No, "or"', "<b>"]) == r'Yes, "No, \"or\"", "\u003cb\u003e"'
-    assert list_coded_options(["Yes", "<b>"]) == 'A. Yes\nB. "\\u003cb\\u003e"'
-    assert number_texts(["a\n2. b"]) == '1. "a\\n2. b"'
+    assert (
+        join_options_in_one_line(["Yes", 'No, "or"', "<b>"])
+        == r'Yes, "No, \"or\"", "\u003cb\u003e"'
+    )
+    assert write_lettered_options_one_per_line(["Yes", "<b>"]) == 'A. Yes\nB. "\\u003cb\\u003e"'
+    assert write_numbered_texts(["a\n2. b"]) == '1. "a\\n2. b"'
     with pytest.raises(WrongUse, match="27 options"):
-        list_coded_options([str(i) for i in range(27)])
+        write_lettered_options_one_per_line([str(i) for i in range(27)])
 
 
 def test_the_schema_of_a_batch_names_every_answer_once() -> None:
     base = load_prompt("judge_batch").schema
-    schema = make_batch_schema(base, 2, ["Yes", "No"])
+    schema = make_json_schema_of_several_answers(base, 2, ["Yes", "No"])
     assert schema["required"] == list(schema["properties"]) == ["1", "2"]
     assert schema["$defs"]["a"]["properties"]["answer"] == {"type": "string", "enum": ["Yes", "No"]}
     assert base["$defs"]["a"]["properties"]["answer"]["enum"] == []
@@ -259,7 +267,7 @@ RUBRIC = Rubric(id="r", text="The user thanks.", polarity="sat")
 
 
 def closing(name: str, options: list[str]) -> str:
-    gaps = {"items": "1. x", "item": "x", "options": "…", **explain_options(options)}
+    gaps = {"items": "1. x", "item": "x", "options": "…", **explain_meaning_of_options(options)}
     return load_prompt(name).render("closing", DomainProfile.neutral().values() | gaps)
 
 

@@ -19,7 +19,7 @@ from pollex.reports.learning import (
 from pollex.reports.transcript import (
     MAX_QUOTE_CHARACTERS,
     MarkedText,
-    mark_spans,
+    cut_text_at_marked_spans,
     trim_quote,
 )
 from pollex.rubrics.learning.results import LabelledScore
@@ -35,11 +35,11 @@ from pollex.rubrics.records import (
 )
 from pollex.rubrics.rubric import Quote
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import measure_share, measure_worth
+from pollex.rubrics.worth import compute_evidence_of_rubric, compute_share_with_interval
 
 HELD = np.arange(20) < 5
 UP = np.arange(20) >= 4
-WORTH = measure_worth(HELD, UP)
+WORTH = compute_evidence_of_rubric(HELD, UP)
 GIVEN_UP = "The assistant can't book a table, and offers nothing in its place."
 
 
@@ -168,8 +168,8 @@ def test_a_full_page_has_at_most_2500_words_before_anything_is_unfolded() -> Non
     rubrics = tuple(event(n, long, side) for n, side in enumerate(["sat", "dsat"] * 10))
     segment = Segment(
         topic="tables",
-        down=measure_share(3, 9),
-        rest=measure_share(9, 30),
+        down=compute_share_with_interval(3, 9),
+        rest=compute_share_with_interval(9, 30),
         examples=("a", "b", "c"),
     )
     told = [replace(score, probability=0.01 if score.positive else 0.99) for score in scores()]
@@ -184,8 +184,8 @@ def test_a_full_page_has_at_most_2500_words_before_anything_is_unfolded() -> Non
 def test_topics_are_told_with_share_n_interval_and_conversations() -> None:
     segment = Segment(
         topic="tables",
-        down=measure_share(6, 10),
-        rest=measure_share(3, 30),
+        down=compute_share_with_interval(6, 10),
+        rest=compute_share_with_interval(3, 30),
         examples=("a", "b", "c"),
     )
     page = whole_page(rubric_set(segments=(segment,)))
@@ -196,7 +196,12 @@ def test_topics_are_told_with_share_n_interval_and_conversations() -> None:
 
 def test_a_topic_whose_interval_holds_the_share_of_the_rest_is_not_listed() -> None:
     apart, alike = (
-        Segment(topic=name, down=measure_share(hits, 10), rest=measure_share(3, 30), examples=())
+        Segment(
+            topic=name,
+            down=compute_share_with_interval(hits, 10),
+            rest=compute_share_with_interval(3, 30),
+            examples=(),
+        )
         for name, hits in (("tables", 6), ("chairs", 2))
     )
     page = before_unfolding(whole_page(rubric_set(segments=(apart, alike))))
@@ -240,11 +245,11 @@ def test_long_quotes_are_cut_around_the_words_that_decided() -> None:
     assert [text[low:high] for low, high in marks] == ["here"]
     assert text.startswith("…x")
     assert text.endswith("y…")
-    assert mark_spans("it is full", ((6, 10),)) == (
+    assert cut_text_at_marked_spans("it is full", ((6, 10),)) == (
         MarkedText("it is "),
         MarkedText("full", "mark"),
     )
-    assert mark_spans("it", ()) == (MarkedText("it"),)
+    assert cut_text_at_marked_spans("it", ()) == (MarkedText("it"),)
 
 
 def test_rubrics_hold_only_where_something_that_happens_is_borne_out() -> None:
@@ -264,7 +269,9 @@ def test_the_strongest_hints_stand_with_the_findings_and_nowhere_else() -> None:
     hint = StandingRecord(p=0.9, n=60, by="halvings")
     clear = event(1, standing=hint)
     unclear = event(
-        2, standing=hint, worth=WORTH.model_copy(update={"down_without": measure_share(9, 15)})
+        2,
+        standing=hint,
+        worth=WORTH.model_copy(update={"down_without": compute_share_with_interval(9, 15)}),
     )
     user = event(3, standing=hint, tells="outcome")
 

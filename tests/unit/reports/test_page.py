@@ -11,15 +11,15 @@ from pollex.conversations.conversation import Turn
 from pollex.reports.learning import render_learning_page
 from pollex.reports.page import (
     STYLE_FILE_NAMES,
-    make_environment,
+    make_template_environment,
     read_rubric_file_of_page,
-    read_style,
+    read_style_sheet,
 )
 from pollex.reports.transcript import MarkedText, MarkedTurn, mark_quotes_in_text, mark_turns
 
 
 def filled(source: str, **data: object) -> str:
-    return make_environment().from_string(source).render(data)
+    return make_template_environment().from_string(source).render(data)
 
 
 def test_every_text_in_a_template_is_escaped_and_printable() -> None:
@@ -71,7 +71,7 @@ def test_a_list_of_turns_shows_every_character_and_marks_what_is_quoted() -> Non
     assert '<li id="c3-1" class="turn assistant">' in shown
 
 
-TOKENS, PARTS, REPORT = map(read_style, STYLE_FILE_NAMES)
+TOKENS, PARTS, REPORT = map(read_style_sheet, STYLE_FILE_NAMES)
 LIGHT, DARK = (
     dict(re.findall(r"--([a-z-]+): (#\w{6})", block))
     for block in re.findall(r":root \{(.*?)\}", TOKENS, re.S)

@@ -17,7 +17,7 @@ from pollex.reports.numbers import (
     join_with_and,
 )
 from pollex.reports.svg import (
-    PANEL_HEIGHT,
+    CHART_PANEL_HEIGHT_PIXELS,
     Axis,
     ChartFrame,
     choose_round_step,
@@ -67,7 +67,7 @@ def test_a_band_without_an_end_reaches_to_the_edge_and_bars_below_zero_hang_from
     assert 'width="155" ' in frame.band(None, 5, "window")  # half of 350 − 40
     assert 'width="310" ' in frame.band(-99, None, "window")
     frame = ChartFrame.over((0, 10), (-2, 2))
-    middle = (24 + PANEL_HEIGHT - 36) / 2
+    middle = (24 + CHART_PANEL_HEIGHT_PIXELS - 36) / 2
     assert f'y="{middle:g}" ' in frame.bar(0, 1, 0, -1, "negative")
     assert f'y="{middle:g}" ' not in frame.bar(0, 1, 0, 1, "positive")
 

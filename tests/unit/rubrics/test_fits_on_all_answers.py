@@ -13,21 +13,21 @@ from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import Logs, flag_positive_labels
 from pollex.graphs.context import NullProgress
 from pollex.measures.arrays import Bools
-from pollex.rubrics.learning.crossfit import deal_held_out_folds
+from pollex.rubrics.learning.crossfit import assign_held_out_conversations_to_folds
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.measured import (
     TrainingScores,
     UnseenScores,
     list_merged_families,
     make_data_record,
-    make_guarantee,
+    make_guaranteed_window_record,
 )
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.learning.thumbs import FittedThumbs
 from pollex.rubrics.rubric import Polarity, Quote, Reason, Rubric
 from pollex.runs.roles import make_embedded_judge_record
-from pollex.selection.losses import compute_theta_c
-from pollex.selection.threshold import fit_window
+from pollex.selection.losses import compute_midpoint_of_class_means
+from pollex.selection.threshold import fit_uncertainty_window
 
 RUBRICS = (
     Rubric(id="good", text="It works.", polarity="sat"),
@@ -97,12 +97,12 @@ UP = np.arange(SIZE) % 3 > 0
 
 def swapped_within_a_fold() -> tuple[Bools, Bools]:
     """Thumbs of which an up and a down of one fold trade places, and leave all folds as they are; and that fold."""
-    dealt = deal_held_out_folds(material(UP))[1]
+    dealt = assign_held_out_conversations_to_folds(material(UP))[1]
     for one in np.flatnonzero(UP):
         for other in np.flatnonzero(~UP & (dealt == dealt[one])):
             up = UP.copy()
             up[[one, other]] = up[[other, one]]
-            if np.array_equal(deal_held_out_folds(material(up))[1], dealt):
+            if np.array_equal(assign_held_out_conversations_to_folds(material(up))[1], dealt):
                 return up, dealt == dealt[one]
     raise AssertionError("no two trade places")
 
@@ -136,8 +136,12 @@ def test_theta_window_and_probability_of_the_set_are_of_all_answers() -> None:
     netsat = np.append(taught.own[:SIZE], unseen.netsat)
     up = np.append(flag_positive_labels(found.training), UP)
     bounds = taught.bounds(np.ones(2 * SIZE, dtype=bool))
-    assert bounds.theta == compute_theta_c(netsat, up) != compute_theta_c(netsat[:SIZE], up[:SIZE])
-    assert bounds.window == fit_window(netsat, up, bounds.theta)
+    assert (
+        bounds.theta
+        == compute_midpoint_of_class_means(netsat, up)
+        != compute_midpoint_of_class_means(netsat[:SIZE], up[:SIZE])
+    )
+    assert bounds.window == fit_uncertainty_window(netsat, up, bounds.theta)
     assert bounds.promised is None  # no score is by rubrics chosen without it
     alone = FittedThumbs.of(material(UP[:0], 0), CHOSEN).model
     assert not np.allclose(
@@ -149,7 +153,7 @@ def test_theta_window_and_probability_of_the_set_are_of_all_answers() -> None:
 def test_each_fold_is_rated_by_what_the_others_and_all_that_taught_say() -> None:
     found = material(UP)
     taught, unseen, _ = measured(found, folded=list(range(SIZE)))
-    dealt = deal_held_out_folds(found)[1]
+    dealt = assign_held_out_conversations_to_folds(found)[1]
     assert sorted(np.unique(dealt)) == [0, 1, 2, 3, 4]
     for number in range(5):
         out = dealt == number
@@ -160,9 +164,14 @@ def test_each_fold_is_rated_by_what_the_others_and_all_that_taught_say() -> None
             model.probability(found.answers(list(compress(found.held_out, out)))),
         )
         known = np.append(np.ones(SIZE, dtype=bool), ~out)
-        assert np.all(unseen.theta[out] == compute_theta_c(taught.own[known], taught.up[known]))
+        assert np.all(
+            unseen.theta[out]
+            == compute_midpoint_of_class_means(taught.own[known], taught.up[known])
+        )
     assert taught.honest[:SIZE].tolist() == list(range(SIZE))
-    record = make_guarantee(taught.bounds(np.ones(2 * SIZE, dtype=bool)).promised, unseen)
+    record = make_guaranteed_window_record(
+        taught.bounds(np.ones(2 * SIZE, dtype=bool)).promised, unseen
+    )
     assert record is not None
     assert (record.n, record.held_out) == (2 * SIZE, SIZE)
 
@@ -172,7 +181,9 @@ def test_too_few_for_folds_are_rated_by_what_training_conversations_alone_say() 
     taught, unseen, _ = measured(found)
     alone = FittedThumbs.of(material(UP, 0), CHOSEN).model
     assert np.allclose(unseen.probability, alone.probability(found.answers(found.held_out)))
-    assert set(unseen.theta) == {compute_theta_c(taught.own[:SIZE], taught.up[:SIZE])}
+    assert set(unseen.theta) == {
+        compute_midpoint_of_class_means(taught.own[:SIZE], taught.up[:SIZE])
+    }
     taught, unseen, fitted = measured(material(UP, 0))
     assert (len(taught.up), len(unseen.netsat), fitted.crossfitted) == (SIZE, 0, {}), (
         "nothing is held out"

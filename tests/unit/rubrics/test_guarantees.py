@@ -6,8 +6,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.rubrics.learning.measured import UnseenScores, make_guarantee
-from pollex.rubrics.records import describe_guarantee, describe_sides
+from pollex.rubrics.learning.measured import UnseenScores, make_guaranteed_window_record
+from pollex.rubrics.records import describe_both_window_sides, describe_guarantee
 from pollex.selection.threshold import GuaranteedWindow, WindowSide, fit_guaranteed_window
 
 
@@ -57,7 +57,9 @@ def test_what_is_almost_all_or_almost_none_is_not_told_as_all_or_none() -> None:
     all_inside = describe_guarantee(record(NONE, ONE, held_out=30))
     assert "0 of 30 (0 %, 95 % interval 0 % to 12 %) outside this window." in all_inside
     assert "right." not in all_inside
-    assert "with probability 99.9 %" in describe_sides(replace(record(NONE, ONE), delta=0.001))
+    assert "with probability 99.9 %" in describe_both_window_sides(
+        replace(record(NONE, ONE), delta=0.001)
+    )
 
 
 def test_held_out_conversations_that_go_together_tell_no_more_than_one() -> None:
@@ -93,7 +95,7 @@ def test_the_record_counts_held_out_scores_outside_and_those_labeled_right(flipp
     unseen = UnseenScores(
         talks, tested, np.full(4, 99.5), outside, outside, nothing, nothing > 0, nothing > 0
     )
-    kept = make_guarantee(found, unseen)
+    kept = make_guaranteed_window_record(found, unseen)
     assert kept is not None
     assert (kept.held_out, kept.outside, kept.right, kept.blocks) == (4, 4, 3, (3, 3))
     assert (kept.window.lower, kept.window.upper) == (theta, theta)

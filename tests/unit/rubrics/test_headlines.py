@@ -7,23 +7,27 @@ import pytest
 from rubric_set_by_hand import figure, rubric, rubric_set
 
 from pollex.rubrics.headlines import (
-    explain_beside,
-    find_explained_words,
-    find_headline_twins,
-    list_also_borne_out,
-    list_explained_words,
-    list_habits,
+    explain_why_proven_rubric_is_no_headline,
+    find_earlier_equivalents_of_headlines,
+    find_finding_explaining_each_phrase,
+    list_deeds_in_conversations_of_ending,
     list_headlines,
-    list_hints,
-    list_outcomes,
+    list_phrase_rubrics_explained_by_findings,
+    list_proven_deeds_outside_headlines,
+    list_proven_phrase_rubrics,
+    list_rubrics_contradicted_by_held_out_thumbs,
+    list_rubrics_of_conversation_endings,
     list_thin_rubrics,
     list_tone_rubrics,
-    list_turned_rubrics,
     list_unexpected_rubrics,
-    list_words,
+    list_unproven_rubrics,
     measure_overlaps,
 )
-from pollex.rubrics.lint import mark_answers, mark_pairs, mark_words
+from pollex.rubrics.lint import (
+    find_lint_in_rubric_answers,
+    find_lint_in_rubric_pairs,
+    find_lint_in_rubric_sentence,
+)
 from pollex.rubrics.records import (
     ChosenRubric,
     Family,
@@ -33,21 +37,21 @@ from pollex.rubrics.records import (
     StandingRecord,
     TwinOverlap,
 )
-from pollex.rubrics.rubric import Polarity, Quote, Rubric, rank_quote
+from pollex.rubrics.rubric import Polarity, Quote, Rubric, compute_quote_sort_key
 from pollex.rubrics.worth import (
-    bound_difference,
+    compute_evidence_of_rubric,
+    compute_interval_of_thumb_difference,
+    compute_share_with_interval,
     count_thumbs_needed,
-    describe_doubt,
+    describe_doubt_about_rubric,
+    describe_lack_of_proven_rubrics,
     describe_missing_thumbs,
-    describe_nothing_leading,
-    measure_share,
-    measure_worth,
 )
 
 UP = np.arange(40) >= 20
-BAD = measure_worth(np.arange(40) < 15, UP)
-GOOD = measure_worth(np.arange(40) >= 25, UP)
-NOWHERE = measure_worth(np.zeros(40, bool), UP)
+BAD = compute_evidence_of_rubric(np.arange(40) < 15, UP)
+GOOD = compute_evidence_of_rubric(np.arange(40) >= 25, UP)
+NOWHERE = compute_evidence_of_rubric(np.zeros(40, bool), UP)
 
 
 def event(number: int, pattern: str = "fail_no_way", **changes: Any) -> ChosenRubric:
@@ -62,7 +66,7 @@ def listed(*rubrics: ChosenRubric) -> list[list[str]]:
     ]
 
 
-LESS = measure_worth(np.arange(40) < 5, UP)
+LESS = compute_evidence_of_rubric(np.arange(40) < 5, UP)
 PROVEN, LIKELY, HINT = (StandingRecord(p=p, n=40, by="halvings") for p in (0.01, 0.2, 0.9))
 
 
@@ -73,8 +77,11 @@ def test_what_restates_the_thumb_is_an_outcome_and_no_headline() -> None:
     cause = event(3, standing=PROVEN)
     rubrics = gives_up, left, sorry, cause
     assert listed(*rubrics) == [["event3"]]
-    assert [rubric.id for rubric in list_outcomes(rubrics)] == ["event1", "event4"]
-    assert [rubric.id for rubric in list_hints(rubrics)] == ["event2"]
+    assert [rubric.id for rubric in list_rubrics_of_conversation_endings(rubrics)] == [
+        "event1",
+        "event4",
+    ]
+    assert [rubric.id for rubric in list_unproven_rubrics(rubrics)] == ["event2"]
 
 
 def test_a_sentence_is_of_who_does_something_in_its_last_clause() -> None:
@@ -100,23 +107,28 @@ def test_in_a_set_with_a_models_rubrics_these_lead_and_a_built_in_one_only_if_it
     unproven = event(3, answered_by="built-in", standing=LIKELY, yields=True)
     same = event(4, answered_by="built-in", standing=PROVEN, twin_of="event1")
     assert listed(proven, unproven, same, model) == [["event1", "event4"], ["event2"]]
-    assert list_hints((proven, unproven, same, model)) == []
-    assert [one.id for one in list_also_borne_out((proven, unproven, same, model))] == ["event3"]
-    assert "only if it is proven" in explain_beside(unproven)
+    assert list_unproven_rubrics((proven, unproven, same, model)) == []
+    assert [
+        one.id for one in list_proven_deeds_outside_headlines((proven, unproven, same, model))
+    ] == ["event3"]
+    assert "only if it is proven" in explain_why_proven_rubric_is_no_headline(unproven)
     values = np.array(
         [[0.0, 0.0], [10.0, 10.0], [0.0, 0.0], [10.0, 10.0], [0.0, 10.0], [10.0, 10.0]]
     )
     apart = np.zeros(values.shape, dtype=bool)
-    assert find_headline_twins([proven, model], apart, values) == {"event2": "event1"}, (
-        "whichever was chosen first"
-    )
+    assert find_earlier_equivalents_of_headlines([proven, model], apart, values) == {
+        "event2": "event1"
+    }, "whichever was chosen first"
 
 
 def test_what_went_the_other_way_stands_apart_and_what_explains_most_thumbs_leads() -> None:
     rubrics = event(1, worth=GOOD), event(2, worth=LESS), event(3), event(4, worth=None)
     assert listed(*rubrics) == [["event3"], ["event2"], ["event4"]]
     tone = event(5, source="signal:need", tells="tone", worth=GOOD)
-    assert [one.id for one in list_turned_rubrics((*rubrics, tone))] == ["event1", "event5"]
+    assert [one.id for one in list_rubrics_contradicted_by_held_out_thumbs((*rubrics, tone))] == [
+        "event1",
+        "event5",
+    ]
     assert not list_tone_rubrics((*rubrics, tone))
 
 
@@ -131,19 +143,19 @@ def test_proven_and_likely_rubrics_lead_and_hints_stand_apart() -> None:
     assert listed(*rubrics) == [["event2"], ["event3"], ["event4"]], (
         "a file of before says nothing of its standing"
     )
-    assert [one.id for one in list_hints(rubrics)] == ["event1"]
+    assert [one.id for one in list_unproven_rubrics(rubrics)] == ["event1"]
 
 
 def test_where_nothing_leads_the_thumbs_are_those_that_tested_the_rubrics() -> None:
     data = rubric_set().data
-    assert "You have 40 thumbs" in describe_nothing_leading(
+    assert "You have 40 thumbs" in describe_lack_of_proven_rubrics(
         [event(1), event(2, standing=HINT)], data
     )
-    assert f"You have {data.thumbs} thumbs" in describe_nothing_leading([event(1)], data)
+    assert f"You have {data.thumbs} thumbs" in describe_lack_of_proven_rubrics([event(1)], data)
     missing = count_thumbs_needed(data.down, 0.3) - data.thumbs
     assert (
         f"about {10 * -(-missing // 10):,} more, from different users"
-        in describe_nothing_leading([], data)
+        in describe_lack_of_proven_rubrics([], data)
     )
     assert "enough to see" in describe_missing_thumbs(1504, 0.5)
     assert "15 points" in describe_missing_thumbs(1000, 0.5)
@@ -171,15 +183,15 @@ def test_words_that_labels_bear_out_are_a_list_of_their_own_and_others_are_how_p
     )
     turned_round = event(5, source="phrase:user:y", standing=PROVEN, worth=GOOD)
     rubrics = (word, tone, hint, likely, turned_round)
-    assert [one.id for one in list_words(rubrics)] == ["event1", "event4"]
+    assert [one.id for one in list_proven_phrase_rubrics(rubrics)] == ["event1", "event4"]
     assert [one.id for one in list_tone_rubrics(rubrics)] == ["event2", "event3"]
 
 
 def nest(pool: list[ChosenRubric], held: np.ndarray, up: np.ndarray) -> list[ChosenRubric]:
     """Return rubrics with what they stand under, as learning does."""
-    beneath = find_headline_twins(pool, held, None)
+    beneath = find_earlier_equivalents_of_headlines(pool, held, None)
     overlaps = measure_overlaps(pool, held, beneath)
-    explained = find_explained_words(pool, held, up, {plain.id for plain in pool})
+    explained = find_finding_explaining_each_phrase(pool, held, up, {plain.id for plain in pool})
     nested = []
     for plain in pool:
         update = {
@@ -209,11 +221,14 @@ def test_words_said_where_a_deed_is_done_stand_under_it_and_its_mirror_stands_no
     there, mirror, part, other = phrase(2), phrase(3, "sat"), phrase(4), phrase(5)
     nested = nest([event(1, standing=PROVEN), there, mirror, part, other], held, ~down)
     assert listed(*nested) == [["event1", "event2"]]
-    assert [rubric.id for rubric in list_words(nested)] == ["event5"]
-    assert [rubric.id for rubric in list_explained_words(nested)] == ["event3", "event4"]
+    assert [rubric.id for rubric in list_proven_phrase_rubrics(nested)] == ["event5"]
+    assert [rubric.id for rubric in list_phrase_rubrics_explained_by_findings(nested)] == [
+        "event3",
+        "event4",
+    ]
     assert nested[1].overlap is not None
     assert nested[1].overlap.words == "nearly the same:"
-    words = {rubric.id for rubric in list_words(nested[1:])}
+    words = {rubric.id for rubric in list_proven_phrase_rubrics(nested[1:])}
     assert {"event2", "event5"} <= words, "without the deed they stand by themselves"
 
 
@@ -222,14 +237,16 @@ def test_words_that_mirror_two_findings_together_add_nothing_and_those_that_say_
     down = (rows < 80) | (rows % 4 == 0)
     held = np.stack([rows < 40, (rows >= 40) & (rows < 100), rows >= 100], axis=1)
     pool = [event(1, standing=PROVEN), phrase(2), phrase(3, "sat")]
-    assert [rubric.id for rubric in list_explained_words(nest(pool, held, ~down))] == ["event3"]
+    assert [
+        rubric.id for rubric in list_phrase_rubrics_explained_by_findings(nest(pool, held, ~down))
+    ] == ["event3"]
 
     # a third thing goes wrong where neither finding holds
     worse = down | ((rows >= 100) & (rows < 130))
     held[100:130, 2] = False
     nested = nest(pool, held, ~worse)
-    assert list_explained_words(nested) == []
-    assert {rubric.id for rubric in list_words(nested)} == {"event2", "event3"}
+    assert list_phrase_rubrics_explained_by_findings(nested) == []
+    assert {rubric.id for rubric in list_proven_phrase_rubrics(nested)} == {"event2", "event3"}
 
 
 def test_only_what_holds_in_nearly_the_same_conversations_is_called_nearly_the_same() -> None:
@@ -261,21 +278,23 @@ def test_deeds_in_conversations_that_end_badly_are_habits_to_check_and_no_part_o
         standing=PROVEN,
     )
     assert ending.entry == (ending.text, "")
-    habits = list_habits((ending,))
+    habits = list_deeds_in_conversations_of_ending((ending,))
     assert [habit.case.id for habit in habits] == ["confirmed", "asks"]
     assert "The assistant gives a negative answer" in habits[1].figures
     leads = event(2, text=asks.text, standing=PROVEN)
-    assert [habit.case.id for habit in list_habits((ending, leads))] == ["confirmed"]
+    assert [habit.case.id for habit in list_deeds_in_conversations_of_ending((ending, leads))] == [
+        "confirmed"
+    ]
 
 
 def lists_of(rubric: ChosenRubric) -> dict[str, int]:
     """In how many entries of each list a rubric stands."""
     by_name = {
         "leads": list_headlines((rubric,), rubric.polarity),
-        "hints": list_hints((rubric,)),
-        "outcomes": list_outcomes((rubric,)),
-        "said": list_words((rubric,)),
-        "beside": list_also_borne_out((rubric,)),
+        "hints": list_unproven_rubrics((rubric,)),
+        "outcomes": list_rubrics_of_conversation_endings((rubric,)),
+        "said": list_proven_phrase_rubrics((rubric,)),
+        "beside": list_proven_deeds_outside_headlines((rubric,)),
         "sounds": list_tone_rubrics((rubric,)),
         "check": list_unexpected_rubrics((rubric,)),
         "thin": list_thin_rubrics((rubric,)),
@@ -288,8 +307,8 @@ def answered(commonest: str, share: int) -> RubricAlone:
         by="signal",
         spread=1.0,
         commonest=commonest,
-        share=measure_share(share, 100),
-        auc=measure_share(60, 100),
+        share=compute_share_with_interval(share, 100),
+        auc=compute_share_with_interval(60, 100),
     )
 
 
@@ -347,7 +366,7 @@ def test_the_same_event_of_any_object_and_of_one_object_are_twins_and_two_object
         event(3, "answer_no"),
         event(4, "fail_left"),
     ]
-    assert find_headline_twins(pool, apart, values) == {"event3": "event1"}
+    assert find_earlier_equivalents_of_headlines(pool, apart, values) == {"event3": "event1"}
     first = values[:, 0]
     other = values[:, 1]
     alike = np.stack([first, first + 0.1 * other, first, other], axis=1)
@@ -357,24 +376,32 @@ def test_the_same_event_of_any_object_and_of_one_object_are_twins_and_two_object
         event(3, "pushed").model_copy(update={"polarity": "sat"}),
         event(4, "asked"),
     ]
-    assert find_headline_twins(pool, apart, alike) == {"event2": "event1"}, (
+    assert find_earlier_equivalents_of_headlines(pool, apart, alike) == {"event2": "event1"}, (
         "of one side and answered alike"
     )
     sounds = [
         event(1, source="signal:thanks", tells="manners"),
         event(2, source="signal:praise", tells="manners"),
     ]
-    assert find_headline_twins(sounds, np.ones((9, 2), dtype=bool), np.ones((9, 2))) == {}, (
-        "how users sound has no twins"
-    )
+    assert (
+        find_earlier_equivalents_of_headlines(sounds, np.ones((9, 2), dtype=bool), np.ones((9, 2)))
+        == {}
+    ), "how users sound has no twins"
 
 
 def test_what_holds_in_much_the_same_conversations_is_told_under_the_first() -> None:
     rows = np.arange(40)
     held = np.stack([rows < 20, (rows >= 5) & (rows < 22), (rows >= 15) & (rows < 35)], axis=1)
     pool = [event(1), event(2, "pushed"), event(3, "asked")]
-    assert find_headline_twins(pool, held, None) == {"event2": "event1"}, "15 of 22 are of both"
-    assert find_headline_twins([pool[0], event(2, "x", polarity="sat")], held[:, :2], None) == {}
+    assert find_earlier_equivalents_of_headlines(pool, held, None) == {"event2": "event1"}, (
+        "15 of 22 are of both"
+    )
+    assert (
+        find_earlier_equivalents_of_headlines(
+            [pool[0], event(2, "x", polarity="sat")], held[:, :2], None
+        )
+        == {}
+    )
 
 
 def test_nearly_the_same_words_need_fewer_of_the_same_conversations() -> None:
@@ -386,10 +413,10 @@ def test_nearly_the_same_words_need_fewer_of_the_same_conversations() -> None:
         "The user thanks for a ticket.",
     )
     first, near, other = (event(n, f"{n}", text=text) for n, text in enumerate(texts, 1))
-    assert find_headline_twins([first, near], held, None) == {"event2": "event1"}, (
-        "8 of the rarer one's 12"
-    )
-    assert find_headline_twins([first, other], held, None) == {}
+    assert find_earlier_equivalents_of_headlines([first, near], held, None) == {
+        "event2": "event1"
+    }, "8 of the rarer one's 12"
+    assert find_earlier_equivalents_of_headlines([first, other], held, None) == {}
 
 
 FAILS = ChosenRubric(text="The assistant can't do what is asked.", polarity="dsat")
@@ -420,7 +447,7 @@ def test_less_than_half_is_not_called_most_and_three_forms_are_enough() -> None:
     )
 
 
-WIDE = measure_worth(np.arange(40) < 26, UP)
+WIDE = compute_evidence_of_rubric(np.arange(40) < 26, UP)
 """20 of 26 thumbs down, and none elsewhere."""
 
 
@@ -435,7 +462,7 @@ HIDDEN = case("hidden", 'event:fail_no_way {"topic":"train"}', BAD, 15)
 CONFIRMED = case(
     "confirmed",
     "event:fail_confirmed",
-    measure_worth((np.arange(40) > 10) & (np.arange(40) < 28), UP),
+    compute_evidence_of_rubric((np.arange(40) > 10) & (np.arange(40) < 28), UP),
     16,
 ).model_copy(update={"within": BAD})
 OTHER = case("other", 'event:fail_no_way {"topic":"hotel"}', LESS, 5)
@@ -473,28 +500,30 @@ def test_a_family_leads_by_itself_where_no_case_explains_most_of_it() -> None:
 def test_the_worth_of_a_rubric_is_told_with_its_interval() -> None:
     held = np.array([True] * 10 + [False] * 10)
     up = np.array([True] * 9 + [False] + [True] * 5 + [False] * 5)
-    found = measure_worth(held, up)
+    found = compute_evidence_of_rubric(held, up)
     assert (found.holds.value, found.down_with.value, found.down_without.value) == (0.5, 0.1, 0.5)
     assert found.down_with.n == 10
     # Wilson's interval of 1 in 10, by hand
     assert found.down_with.low == pytest.approx(0.0179, abs=1e-4)
     assert found.down_with.high == pytest.approx(0.4042, abs=1e-4)
-    thrice = measure_worth(*(np.repeat(each, 3) for each in (held, up, np.arange(20))))
+    thrice = compute_evidence_of_rubric(*(np.repeat(each, 3) for each in (held, up, np.arange(20))))
     assert (thrice.down_with.n, thrice.down_with.units) == (30, 10)
     assert (thrice.down_with.low, thrice.down_with.high) == (
         found.down_with.low,
         found.down_with.high,
     ), "users count"
-    assert measure_share(0, 0).value is None
-    assert measure_share(0, 0).undefined
+    assert compute_share_with_interval(0, 0).value is None
+    assert compute_share_with_interval(0, 0).undefined
 
 
 def test_the_interval_of_a_difference_agrees_with_newcombe() -> None:
     # his table II, example a
-    there = measure_share(56, 70)
-    elsewhere = measure_share(48, 80)
-    found = bound_difference(
-        RubricEvidence(holds=measure_share(70, 150), down_with=there, down_without=elsewhere)
+    there = compute_share_with_interval(56, 70)
+    elsewhere = compute_share_with_interval(48, 80)
+    found = compute_interval_of_thumb_difference(
+        RubricEvidence(
+            holds=compute_share_with_interval(70, 150), down_with=there, down_without=elsewhere
+        )
     )
     assert found == pytest.approx((0.0524, 0.3339), abs=1e-4)
 
@@ -518,18 +547,20 @@ def test_what_stands_against_a_worth_is_said_in_plain_words(
     with_: tuple[int, int], without: tuple[int, int], said: str
 ) -> None:
     worth = RubricEvidence(
-        holds=measure_share(with_[1], with_[1] + without[1]),
-        down_with=measure_share(*with_),
-        down_without=measure_share(*without),
+        holds=compute_share_with_interval(with_[1], with_[1] + without[1]),
+        down_with=compute_share_with_interval(*with_),
+        down_without=compute_share_with_interval(*without),
     )
-    assert describe_doubt(worth, "dsat").startswith(said)
-    assert bool(describe_doubt(worth, "dsat")) == bool(said)
+    assert describe_doubt_about_rubric(worth, "dsat").startswith(said)
+    assert bool(describe_doubt_about_rubric(worth, "dsat")) == bool(said)
 
 
 def test_many_conversations_of_a_few_users_are_too_few_to_tell() -> None:
     held = np.arange(400) < 200
-    few = measure_worth(held, np.arange(400) % 100 < np.where(held, 56, 62), np.arange(400) // 20)
-    assert describe_doubt(few, "dsat") == "too few to tell: it holds in 200 of 400"
+    few = compute_evidence_of_rubric(
+        held, np.arange(400) % 100 < np.where(held, 56, 62), np.arange(400) // 20
+    )
+    assert describe_doubt_about_rubric(few, "dsat") == "too few to tell: it holds in 200 of 400"
 
 
 def test_deeds_stand_before_their_occasions_and_surer_detectors_first() -> None:
@@ -537,17 +568,24 @@ def test_deeds_stand_before_their_occasions_and_surer_detectors_first() -> None:
         Quote(conversation_id="c", turn=turn, text=part, part=part)
         for turn, part in enumerate(("occasion", "act", "omission", "effect"))
     )
-    assert sorted((asked, taken, done, left), key=rank_quote) == [done, left, taken, asked]
+    assert sorted((asked, taken, done, left), key=compute_quote_sort_key) == [
+        done,
+        left,
+        taken,
+        asked,
+    ]
     sure, unsure = (
         Quote(conversation_id="c", turn=0, text="words", sure=sure) for sure in (0.9, 0.4)
     )
-    assert sorted((unsure, sure), key=rank_quote) == [sure, unsure]
+    assert sorted((unsure, sure), key=compute_quote_sort_key) == [sure, unsure]
 
 
 def said(text: str, source: str = "extract_sat@1") -> list[tuple[str, tuple[str, ...]]]:
     return [
         (mark.why, mark.better)
-        for mark in mark_words(Rubric(id="r", text=text, polarity="sat", source=source))
+        for mark in find_lint_in_rubric_sentence(
+            Rubric(id="r", text=text, polarity="sat", source=source)
+        )
     ]
 
 
@@ -600,7 +638,10 @@ def test_a_rubric_that_tells_nothing_or_rests_on_one_conversation_is_marked() ->
     )
     constant: ChosenRubric = rubric(1, "sat").model_copy(update={"alone": alone})
     whys = [
-        mark.why for mark in mark_answers(constant, {reason.id: reason for reason in found.reasons})
+        mark.why
+        for mark in find_lint_in_rubric_answers(
+            constant, {reason.id: reason for reason in found.reasons}
+        )
     ]
     assert whys == [
         "nearly always the same answer: “Neutral” in 95% of 20 conversations",
@@ -609,10 +650,14 @@ def test_a_rubric_that_tells_nothing_or_rests_on_one_conversation_is_marked() ->
     rare = constant.model_copy(
         update={"alone": alone.model_copy(update={"by": "event"}), "source": "event:fail_left"}
     )
-    assert mark_answers(rare, {}) == [], "an event that happens seldom is not hard to judge"
+    assert find_lint_in_rubric_answers(rare, {}) == [], (
+        "an event that happens seldom is not hard to judge"
+    )
 
 
 def test_a_pair_is_a_twin_on_one_side_and_a_mirror_across_sides() -> None:
-    marks = mark_pairs([rubric(1, "sat"), rubric(2, "sat"), rubric(3, "dsat")], [(0, 1), (0, 2)])
+    marks = find_lint_in_rubric_pairs(
+        [rubric(1, "sat"), rubric(2, "sat"), rubric(3, "dsat")], [(0, 1), (0, 2)]
+    )
     assert [mark.why.split(" of ")[0] for mark in marks] == ["near twin", "mirror"]
     assert [mark.other for mark in marks] == ["rubric1", "rubric1"]

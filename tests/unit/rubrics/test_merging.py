@@ -2,7 +2,7 @@
 
 from pollex.rubrics.merging import merge_equal_rubrics
 from pollex.rubrics.records import ChosenRubric
-from pollex.rubrics.rubric import ANSWERED_BUILT_IN, PERSON_SOURCE, Quote, Rubric
+from pollex.rubrics.rubric import ANSWERED_BY_BUILT_IN_JUDGE, PERSON_SOURCE, Quote, Rubric
 
 
 def test_built_in_ones_a_models_and_a_persons_edit_are_one_with_the_reasons_and_quotes_of_all() -> (
@@ -14,7 +14,7 @@ def test_built_in_ones_a_models_and_a_persons_edit_are_one_with_the_reasons_and_
         text=text,
         polarity="sat",
         source="event:x",
-        answered_by=ANSWERED_BUILT_IN,
+        answered_by=ANSWERED_BY_BUILT_IN_JUDGE,
         reason_ids=("r1", "r2"),
     )
     quote = Quote(conversation_id="c", turn=1, text="How about 4 pm?")

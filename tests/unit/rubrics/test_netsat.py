@@ -8,7 +8,11 @@ import pytest
 
 from pollex.errors import WrongUse
 from pollex.rubrics.answers import Answer, Unanswered
-from pollex.rubrics.score import NetSat, compute_answer_value, decide_at
+from pollex.rubrics.score import (
+    NetSat,
+    compute_answer_value,
+    compute_decision_probability_from_costs,
+)
 from pollex.rubrics.starter import fit_starter_weights, standardize_values
 from pollex.selection.threshold import Calibration, Window
 
@@ -121,15 +125,19 @@ def test_the_decision_follows_the_probability_and_says_why_it_is_not_the_label()
 
 
 def test_costs_of_mistakes_move_the_decision() -> None:
-    assert decide_at((1, 1)) == 0.5
+    assert compute_decision_probability_from_costs((1, 1)) == 0.5
     careful = NetSat(
-        signs={}, theta=0.0, window=UNSURE, calibration=STEEP, decide_at=decide_at((9, 1))
+        signs={},
+        theta=0.0,
+        window=UNSURE,
+        calibration=STEEP,
+        decide_at=compute_decision_probability_from_costs((9, 1)),
     )
     found = careful.read("c", 1.0)
     assert (found.label, found.decision) == ("positive", "negative")
     assert "is under 0.90" in found.differs
     with pytest.raises(WrongUse, match="costs of 0 and 1"):
-        decide_at((0, 1))
+        compute_decision_probability_from_costs((0, 1))
 
 
 def samples(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

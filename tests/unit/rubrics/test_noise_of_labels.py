@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 
 from pollex.rubrics.learning.crossfit import WeighedPool
-from pollex.rubrics.learning.noise import NOISE_DRAWS, describe_noise, measure_choice_under_noise
+from pollex.rubrics.learning.noise import (
+    LABEL_NOISE_DRAWS,
+    describe_stability_under_label_noise,
+    measure_rubric_choice_under_label_noise,
+)
 from pollex.selection.losses import MAX_EVAL_DIFFERENCE
 
 
@@ -31,17 +35,18 @@ def weighed(strength: float, n: int = 400) -> WeighedPool:
 
 def test_a_strong_choice_stands_under_noise_and_a_weak_one_falls() -> None:
     strong, weak = (
-        measure_choice_under_noise(weighed(strength), 1.0, hints=False) for strength in (0.2, 0.085)
+        measure_rubric_choice_under_label_noise(weighed(strength), 1.0, hints=False)
+        for strength in (0.2, 0.085)
     )
-    assert len(strong) == NOISE_DRAWS
+    assert len(strong) == LABEL_NOISE_DRAWS
     assert np.mean(strong) > 0.95
     assert np.mean(weak) < np.mean(strong)
-    (told,) = describe_noise(strong)
+    (told,) = describe_stability_under_label_noise(strong)
     assert told.startswith("If 5% of the thumbs were wrong, ")
-    assert describe_noise([]) == []
+    assert describe_stability_under_label_noise([]) == []
 
 
 def test_the_same_seed_gives_the_same_figure() -> None:
-    assert measure_choice_under_noise(weighed(0.1), 1.0, hints=False) == measure_choice_under_noise(
+    assert measure_rubric_choice_under_label_noise(
         weighed(0.1), 1.0, hints=False
-    )
+    ) == measure_rubric_choice_under_label_noise(weighed(0.1), 1.0, hints=False)

@@ -3,23 +3,23 @@
 import numpy as np
 import pytest
 
-from pollex.graphs.learn.assemble import reconcile_standings
+from pollex.graphs.learn.assemble import reconcile_standings_with_evidence
 from pollex.rubrics.learning.crossfit import Candidates
 from pollex.rubrics.records import StandingRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import (
-    bound_difference,
+    compute_evidence_of_rubric,
+    compute_interval_of_thumb_difference,
     count_thumbs,
-    describe_bounds,
-    describe_doubt,
-    describe_shares,
-    describe_worth,
-    describe_worth_with_bounds,
-    measure_worth,
-    shrink_for_choice,
-    speaks_against_side,
+    describe_doubt_about_rubric,
+    describe_evidence_of_rubric,
+    describe_evidence_with_interval,
+    describe_interval_and_test_of_rubric,
+    describe_thumb_shares_of_rubric,
+    do_thumbs_contradict_side,
+    shrink_evidence_for_rubric_choice,
 )
-from pollex.selection.multi_split import find_holding
+from pollex.selection.multi_split import find_where_rubrics_hold
 
 N = 200
 HELD = np.arange(N) < 40
@@ -38,7 +38,7 @@ def thumbs(down_with: int, down_within: int, others: int) -> np.ndarray:
 def worth(down_with: int = 32, down_within: int = 6, others: int = 20):
     came_up = np.arange(N) < 40 + others
     up = thumbs(down_with, down_within, others)
-    return measure_worth(HELD, up, None, came_up, "the user wants a table")
+    return compute_evidence_of_rubric(HELD, up, None, came_up, "the user wants a table")
 
 
 def test_enough_others_of_the_occasion_lead_whatever_their_thumbs() -> None:
@@ -58,7 +58,8 @@ def test_ten_conversations_of_one_user_are_not_enough() -> None:
     came_up = np.arange(N) < 60
     users = np.where(np.arange(N) < 40, np.arange(N), np.arange(N) // 20)
     assert (
-        measure_worth(HELD, thumbs(32, 6, 20), users, came_up, "it rains").compared == "elsewhere"
+        compute_evidence_of_rubric(HELD, thumbs(32, 6, 20), users, came_up, "it rains").compared
+        == "elsewhere"
     )
 
 
@@ -68,31 +69,35 @@ def test_the_occasion_is_named_with_counts_of_both_sides_of_it() -> None:
         "When the user wants a table (60 of 200 conversations): 32 of 40 thumbs down (80 %) where "
         "this holds, 6 of 20 (30 %) where it doesn't"
     )
-    assert describe_worth(evidence) == f"{words}."
-    assert describe_worth_with_bounds(evidence) == f"{words}; 50 points more (95 % 24 to 68)."
-    assert describe_shares(evidence) == (
+    assert describe_evidence_of_rubric(evidence) == f"{words}."
+    assert describe_evidence_with_interval(evidence) == f"{words}; 50 points more (95 % 24 to 68)."
+    assert describe_thumb_shares_of_rubric(evidence) == (
         "when the user wants a table: 32 of 40 thumbs down (80 %), 6 of 20 (30 %) where it doesn't "
         "hold; 50 points more (95 % 24 to 68)"
     )
-    assert describe_bounds(evidence).startswith("50 points more (95 % 24 to 68); ")
-    assert "200 of 250 conversations" in describe_bounds(evidence, 250)
+    assert describe_interval_and_test_of_rubric(evidence).startswith(
+        "50 points more (95 % 24 to 68); "
+    )
+    assert "200 of 250 conversations" in describe_interval_and_test_of_rubric(evidence, 250)
 
 
 def test_an_occasion_that_always_comes_up_is_none() -> None:
-    always = measure_worth(HELD, thumbs(32, 6, 20), None, np.ones(N, bool), "the user asks")
-    assert always == measure_worth(HELD, thumbs(32, 6, 20))
-    assert "the user asks" not in describe_shares(always)
+    always = compute_evidence_of_rubric(
+        HELD, thumbs(32, 6, 20), None, np.ones(N, bool), "the user asks"
+    )
+    assert always == compute_evidence_of_rubric(HELD, thumbs(32, 6, 20))
+    assert "the user asks" not in describe_thumb_shares_of_rubric(always)
 
 
 @pytest.mark.parametrize("side", ["dsat", "sat"])
 def test_counts_stay_plain_and_only_the_expected_difference_is_shrunk(side: str) -> None:
     up = thumbs(32, 6, 20) if side == "dsat" else ~thumbs(32, 6, 20)
-    plain = measure_worth(HELD, up)
+    plain = compute_evidence_of_rubric(HELD, up)
     counted = count_thumbs(HELD, up, np.arange(N), None, plain)
-    shrunk = shrink_for_choice(
+    shrunk = shrink_evidence_for_rubric_choice(
         plain.model_copy(update={"counted": counted}), side, p=0.04, passed=0.05
     )
-    counts, difference = describe_shares(shrunk).split("; ")
+    counts, difference = describe_thumb_shares_of_rubric(shrunk).split("; ")
     down = 32 if side == "dsat" else 8
     rest = 86 if side == "dsat" else 74
     assert counts.startswith(f"{down} of 40 thumbs down (")
@@ -105,56 +110,62 @@ def test_counts_stay_plain_and_only_the_expected_difference_is_shrunk(side: str)
 def test_counts_are_of_all_conversations_though_few_of_them_tested_it() -> None:
     up = thumbs(32, 6, 20)
     few = np.arange(N) % 2 == 0
-    tested = measure_worth(HELD[few], up[few])
+    tested = compute_evidence_of_rubric(HELD[few], up[few])
     counted = count_thumbs(HELD, up, np.arange(N), None, tested)
-    words = describe_shares(tested.model_copy(update={"counted": counted}))
+    words = describe_thumb_shares_of_rubric(tested.model_copy(update={"counted": counted}))
     assert words.startswith("32 of 40 thumbs down (80 %), elsewhere 86 of 160 (54 %); ")
 
 
 def test_too_few_of_the_occasion_are_told_and_an_occasion_without_words_too() -> None:
-    assert describe_worth(worth(others=4, down_within=1)) == (
+    assert describe_evidence_of_rubric(worth(others=4, down_within=1)) == (
         "Holds in 40 of 200 conversations: 32 of 40 thumbs down (80 %); elsewhere 81 of 160 (51 %), "
         "which are all others: when the user wants a table, only 4 are without it, too few to "
         "compare with."
     )
-    assert "where that never comes up: when the user wants a table, it always" in describe_worth(
-        worth(others=0, down_within=0)
+    assert (
+        "where that never comes up: when the user wants a table, it always"
+        in describe_evidence_of_rubric(worth(others=0, down_within=0))
     )
-    judged = measure_worth(HELD, thumbs(32, 6, 20), None, np.arange(N) < 60)
-    assert describe_worth(judged).startswith(
+    judged = compute_evidence_of_rubric(HELD, thumbs(32, 6, 20), None, np.arange(N) < 60)
+    assert describe_evidence_of_rubric(judged).startswith(
         "Where it could happen (60 of 200 conversations): 32 of 40"
     )
 
 
 def test_what_is_no_different_within_its_occasion_is_in_doubt_though_it_differs_elsewhere() -> None:
     same = worth(down_within=16)
-    assert bound_difference(measure_worth(HELD, thumbs(32, 16, 20)))[0] > 0, (
-        "all others are another thing"
-    )
-    assert describe_doubt(same, "dsat") == "no clear difference: it may be chance"
+    assert (
+        compute_interval_of_thumb_difference(compute_evidence_of_rubric(HELD, thumbs(32, 16, 20)))[
+            0
+        ]
+        > 0
+    ), "all others are another thing"
+    assert describe_doubt_about_rubric(same, "dsat") == "no clear difference: it may be chance"
     rubric = Rubric(id="no-table", text="It couldn't book.", polarity="dsat")
     standing = StandingRecord(p=0.01, n=N, by="halvings")
-    standings, worths = reconcile_standings([rubric], {rubric.id: standing}, {rubric.id: same})
+    standings, worths = reconcile_standings_with_evidence(
+        [rubric], {rubric.id: standing}, {rubric.id: same}
+    )
     assert standings[rubric.id].word == "likely", "a step lower: never proven where unclear"
     assert worths[rubric.id] == same
 
 
 def test_shares_of_an_occasion_are_corrected_for_the_choice_as_those_of_all_others() -> None:
     plain = worth()
-    found = shrink_for_choice(plain, "dsat", 0.02, 0.05)
+    found = shrink_evidence_for_rubric_choice(plain, "dsat", 0.02, 0.05)
     moved = found.down_without.value - plain.down_without.value
     assert moved > 0
     assert found.down_within.value == pytest.approx(plain.down_within.value + moved)
     assert found.down_within.high - found.down_within.low > (
         plain.down_within.high - plain.down_within.low
     )
-    assert not speaks_against_side(found, "dsat")
+    assert not do_thumbs_contradict_side(found, "dsat")
 
 
 def test_a_rubric_whose_occasion_never_came_up_holds_nowhere_that_its_value_is_high() -> None:
     values = np.array([[9.0], [9.0], [1.0]])
     came_up = np.array([[True], [False], [True]])
-    assert find_holding(values, came_up)[:, 0].tolist() == [True, False, False]
+    assert find_where_rubrics_hold(values, came_up)[:, 0].tolist() == [True, False, False]
     rubric = Rubric(id="taken", text="The user takes it.", polarity="sat")
     pool = Candidates([], [rubric], values, np.ones_like(came_up), {}, came_up)
     assert pool.held[:, 0].tolist() == [True, False, False]

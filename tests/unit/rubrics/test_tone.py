@@ -11,7 +11,7 @@ from pollex.agents.embedded.embedder import Embedder
 from pollex.agents.embedded.events.signal import name_rubric_family
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.signals import WORDING_TONE_FORM
-from pollex.calibration.thumbs import Fold, fit_candidate, predict_thumb_up
+from pollex.calibration.thumbs import Fold, fit_calibration_model, predict_thumb_up_probability
 from pollex.conversations.conversation import Conversation, Label, Turn
 from pollex.conversations.logs import Logs
 from pollex.errors import BadRubrics
@@ -23,8 +23,12 @@ from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Question
 from pollex.rubrics.learning.crossfit import Candidates
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.settings import LearnSettings
-from pollex.rubrics.learning.thumbs import add_tone
-from pollex.rubrics.learning.tone import fit_tone, fit_tone_of_run, measure_log_form
+from pollex.rubrics.learning.thumbs import add_tone_to_folds_where_it_helps
+from pollex.rubrics.learning.tone import (
+    fit_tone_of_run,
+    fit_tone_with_cross_fitting,
+    measure_tone_features_of_conversations,
+)
 from pollex.rubrics.rubric import TONE_SOURCE, Rubric
 from pollex.rubrics.tone import (
     MAX_STANDARDIZED_VALUE,
@@ -89,7 +93,9 @@ def planted(up: Bools, loud: Floats) -> tuple[Material, Candidates, list[Fold]]:
 
 def found_by(up: Bools, loud: Floats) -> tuple[list[Fold], dict[str, Any], Candidates]:
     material, pool, folds = planted(up, loud)
-    return *add_tone(material, pool, {"held_out_scores": None}, folds, pool.conversations), pool
+    return *add_tone_to_folds_where_it_helps(
+        material, pool, {"held_out_scores": None}, folds, pool.conversations
+    ), pool
 
 
 def draw(seed: int = 0) -> tuple[Bools, Floats]:
@@ -107,10 +113,10 @@ def test_where_tone_alone_tells_good_from_bad_the_probability_follows_it() -> No
     p = np.zeros(SIZE)
     for fold in folds:
         assert fold.answers.shape == (SIZE, len(RUBRICS) + 1, len(LIKERT_OPTIONS))
-        model = fit_candidate(
+        model = fit_calibration_model(
             "NetSAT with learned weights", fold.answers[~fold.out], fold.signs, up[~fold.out]
         )
-        p[fold.out] = predict_thumb_up(model, fold.answers[fold.out])
+        p[fold.out] = predict_thumb_up_probability(model, fold.answers[fold.out])
     assert compute_auc(p, up) == pytest.approx(compute_auc(-loud, up), abs=0.03)
 
 
@@ -151,7 +157,7 @@ def test_no_label_teaches_the_tone_of_its_own_conversation() -> None:
     for _ in range(8):
         features = rng.normal(size=(SIZE, 60))
         up = np.arange(SIZE) % 2 == 0
-        fitted = fit_tone(features, up, np.arange(SIZE), 0)
+        fitted = fit_tone_with_cross_fitting(features, up, np.arange(SIZE), 0)
         assert fitted is not None
         areas.append((compute_auc(fitted[1], up), compute_auc(fitted[0].tone(features), up)))
     honest, seen = np.mean(areas, axis=0)
@@ -164,8 +170,8 @@ def test_conversations_of_one_user_are_in_one_fold() -> None:
     users = np.arange(SIZE) // 2
     up = np.repeat(rng.random(SIZE // 2) < 0.5, 2)
     features = np.repeat(rng.normal(size=(SIZE // 2, 60)), 2, axis=0)
-    together = fit_tone(features, up, users, 0)
-    apart = fit_tone(features, up, np.arange(SIZE), 0)
+    together = fit_tone_with_cross_fitting(features, up, users, 0)
+    apart = fit_tone_with_cross_fitting(features, up, np.arange(SIZE), 0)
     assert together is not None
     assert apart is not None
     assert compute_auc(together[1], up) < 0.65 < compute_auc(apart[1], up)
@@ -177,7 +183,7 @@ def test_what_was_learned_from_has_its_own_tone_and_others_that_of_all() -> None
     tone = fit_tone_of_run(material, pool.conversations[:150])
     assert tone is not None
     tones = tone.of(material, pool.conversations)
-    features = measure_log_form(material, pool.conversations)
+    features = measure_tone_features_of_conversations(material, pool.conversations)
     assert tones[:150].tolist() == [tone.own[one.id] for one in pool.conversations[:150]]
     assert np.allclose(tones[150:], tone.scale.tone(features[150:]))
 

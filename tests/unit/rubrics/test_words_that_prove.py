@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from pollex.rubrics.learning.words import MAX_PICKED_PHRASES, LogPhrases, pick_words
+from pollex.rubrics.learning.words import (
+    MAX_PICKED_PHRASES,
+    LogPhrases,
+    choose_phrases_differing_between_classes,
+)
 
 N = 140
 PLANTED = np.arange(N) % 3 == 0
@@ -50,7 +54,9 @@ def test_words_of_one_user_prove_nothing_however_often_they_are_said() -> None:
 def test_a_few_phrases_are_picked_none_of_them_twice_and_none_where_thumbs_are_all_alike() -> None:
     rng = np.random.default_rng(1)
     words = words_of(rng)
-    picked = pick_words(words.present, rng.random(N) < np.where(PLANTED, 0.1, 0.9))
+    picked = choose_phrases_differing_between_classes(
+        words.present, rng.random(N) < np.where(PLANTED, 0.1, 0.9)
+    )
     assert picked[0] == (0, False)
     assert len({column for column, _ in picked}) == len(picked) <= MAX_PICKED_PHRASES
     assert 1 not in {column for column, _ in picked}

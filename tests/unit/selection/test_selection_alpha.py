@@ -3,7 +3,7 @@ import pytest
 
 from pollex.errors import BadLabels
 from pollex.measures.classification import compute_auc
-from pollex.selection.alpha import AlphaChoice, choose_alpha
+from pollex.selection.alpha import AlphaChoice, choose_alpha_by_cross_validation
 from pollex.selection.policies import select_rubrics
 
 ROWS = np.arange(80)
@@ -24,7 +24,9 @@ def problem(n: int = 80, r: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarra
 def choice_by(
     folds: np.ndarray, r: int = 12, alphas: tuple[float, ...] = (0.0, 2.0)
 ) -> AlphaChoice:
-    return choose_alpha(*problem(len(folds), r), (3, 0), folds, "greedy", alphas)
+    return choose_alpha_by_cross_validation(
+        *problem(len(folds), r), (3, 0), folds, "greedy", alphas
+    )
 
 
 def test_folds_that_leave_one_class_or_nothing_to_learn_from_or_have_no_auc_are_refused() -> None:

@@ -10,10 +10,10 @@ from pollex.errors import BadLabels
 from pollex.selection.losses import (
     MAX_SCORES_A_BLOCK,
     PrecisionCurves,
-    compute_candidate_terms,
+    compute_losses_with_each_candidate,
+    compute_midpoint_of_class_means,
     compute_precision_curves,
-    compute_theta_c,
-    split_by_class,
+    split_rubric_values_by_class,
 )
 
 UP = True
@@ -40,15 +40,15 @@ def candidate_losses(
     """The loss of a set that scores `base` with each candidate added in turn: `[rubric]`, or `[alpha, rubric]`."""
     sides = (base[positive], base[~positive])
     every = np.arange(values.shape[1])
-    return compute_candidate_terms(sides, split_by_class(values, positive), every, grid).loss(
-        alpha, size
-    )
+    return compute_losses_with_each_candidate(
+        sides, split_rubric_values_by_class(values, positive), every, grid
+    ).loss(alpha, size)
 
 
 @pytest.mark.parametrize("labels", [[], [UP, UP], [DOWN]])
 def test_labels_that_are_all_alike_are_refused(labels: list[bool]) -> None:
     with pytest.raises(BadLabels, match="conversations are positive"):
-        compute_theta_c(np.zeros(len(labels)), np.array(labels, dtype=bool))
+        compute_midpoint_of_class_means(np.zeros(len(labels)), np.array(labels, dtype=bool))
 
 
 def test_losses_of_four_conversations_worked_by_hand() -> None:
@@ -61,7 +61,7 @@ def test_losses_of_four_conversations_worked_by_hand() -> None:
     curves = curves_of(scores, positive, grid=3)
     assert curves.thresholds[0].tolist() == [0, 2, 4]
     assert curves.correctness[0] == 2
-    assert curves.theta[0] == compute_theta_c(scores, positive) == 2
+    assert curves.theta[0] == compute_midpoint_of_class_means(scores, positive) == 2
     assert curves.spread[0] == pytest.approx(math.sqrt(2), abs=1e-12)
     assert curves.plus[0] == pytest.approx([2 / 3, 1, 1], abs=1e-12)
     assert curves.minus[0] == pytest.approx([1, 2 / 3, 1 / 2], abs=1e-12)

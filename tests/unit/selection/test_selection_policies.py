@@ -7,12 +7,17 @@ import pytest
 from plain_loops import plain_greedy, plain_loss
 
 from pollex.errors import BadLabels, WrongUse
-from pollex.selection.policies import ALPHAS, POLICIES, select_rubrics, separation
-from pollex.selection.policies.ucb import play_bandit
+from pollex.selection.policies import (
+    CROSS_VALIDATED_ALPHAS_BY_POLICY,
+    SELECTION_POLICY_BY_NAME,
+    select_rubrics,
+    separation,
+)
+from pollex.selection.policies.ucb import estimate_rubric_rewards_by_bandit
 from pollex.selection.pool import Pool, Selection
 
 Problem = tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]
-every_policy = pytest.mark.parametrize("policy", sorted(POLICIES))
+every_policy = pytest.mark.parametrize("policy", sorted(SELECTION_POLICY_BY_NAME))
 
 
 def problem(n: int = 60, r: int = 14, seed: int = 0) -> Problem:
@@ -46,7 +51,7 @@ def satisfying(values: Any, positive: Any) -> Problem:
 
 
 def test_an_unknown_policy_and_one_class_are_refused() -> None:
-    with pytest.raises(WrongUse, match=", ".join(sorted(POLICIES))):
+    with pytest.raises(WrongUse, match=", ".join(sorted(SELECTION_POLICY_BY_NAME))):
         chosen(problem(), (2, 2), "best")
     values, _, sat, ids = problem()
     with pytest.raises(BadLabels):
@@ -131,7 +136,7 @@ def test_a_policy_without_a_grid_is_the_same_for_every_alpha(policy: str) -> Non
         return sorted(chosen(problem(r=10, seed=seed), (2, 2), policy, alpha, 1).chosen.tolist())
 
     same = all(taken(seed, 0.0) == taken(seed, alpha) for seed in range(8) for alpha in (0.5, 20.0))
-    assert same == (len(ALPHAS[policy]) == 1)
+    assert same == (len(CROSS_VALIDATED_ALPHAS_BY_POLICY[policy]) == 1)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 20.0])
@@ -164,7 +169,9 @@ def test_the_bandit_looks_again_at_what_looks_good_and_finds_the_better_arms() -
         values, np.arange(400) % 2 == 0, np.ones(30, bool), [f"{i:02}" for i in range(30)], (3, 0)
     )
     found = [
-        np.argsort(-play_bandit(pool, np.random.default_rng(seed)))[:3].tolist()
+        np.argsort(-estimate_rubric_rewards_by_bandit(pool, np.random.default_rng(seed)))[
+            :3
+        ].tolist()
         for seed in range(20)
     ]
     # of 60; one batch alone finds about half

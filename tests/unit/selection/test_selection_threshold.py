@@ -9,14 +9,14 @@ from scipy.stats import binomtest
 
 from pollex.errors import BadLabels
 from pollex.measures.distributions import compute_platt_targets
-from pollex.selection.losses import compute_theta_c
+from pollex.selection.losses import compute_midpoint_of_class_means
 from pollex.selection.threshold import (
     Calibration,
     Window,
-    count_labels_needed,
-    fit_calibration,
+    count_labels_needed_for_precision,
     fit_guaranteed_window,
-    fit_window,
+    fit_logistic_calibration_curve,
+    fit_uncertainty_window,
 )
 
 
@@ -24,13 +24,13 @@ def test_one_class_has_no_window_no_guarantee_and_no_curve() -> None:
     scores = np.arange(3.0)
     positive = np.ones(3, bool)
     for fit in (
-        lambda: fit_window(scores, positive, 1.0),
+        lambda: fit_uncertainty_window(scores, positive, 1.0),
         lambda: fit_guaranteed_window(scores, positive, 1.0),
     ):
         with pytest.raises(BadLabels):
             fit()
     with pytest.raises(BadLabels):
-        fit_calibration(scores, positive)
+        fit_logistic_calibration_curve(scores, positive)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_windows_worked_by_hand(
     ends: tuple[float | None, float | None],
 ) -> None:
     positive = np.array([label == "+" for label in labels])
-    assert fit_window(np.array(scores, float), positive, theta, precision) == Window(
+    assert fit_uncertainty_window(np.array(scores, float), positive, theta, precision) == Window(
         *ends, precision
     )
 
@@ -87,8 +87,8 @@ def test_outside_any_window_the_precision_holds_and_no_wider_window_would_do(
     scores = np.array([s for s, _ in pairs])
     positive = np.array([up for _, up in pairs])
     assume(positive.any() and not positive.all())
-    theta = compute_theta_c(scores, positive)
-    window = fit_window(scores, positive, theta, precision)
+    theta = compute_midpoint_of_class_means(scores, positive)
+    window = fit_uncertainty_window(scores, positive, theta, precision)
     lower = -np.inf if window.lower is None else window.lower
     upper = np.inf if window.upper is None else window.upper
     assert lower <= theta <= upper
@@ -128,10 +128,10 @@ def test_too_few_labels_have_no_threshold_and_are_told_how_many_it_takes_if_any_
 
 
 def test_the_least_number_of_labels_is_where_an_exact_test_first_rejects() -> None:
-    assert count_labels_needed(0.9, 0.05) == 29  # 0.9^29 = 0.047, 0.9^28 = 0.052
-    assert count_labels_needed(0.9, 0.05, wrong=1) == 46
+    assert count_labels_needed_for_precision(0.9, 0.05) == 29  # 0.9^29 = 0.047, 0.9^28 = 0.052
+    assert count_labels_needed_for_precision(0.9, 0.05, wrong=1) == 46
     for wrong in (0, 1, 3):
-        n = count_labels_needed(0.8, 0.02, wrong)
+        n = count_labels_needed_for_precision(0.8, 0.02, wrong)
         assert less(wrong, n - 1, 0.2) > 0.02 >= less(wrong, n, 0.2)
 
 
@@ -187,7 +187,7 @@ def test_the_guarantee_is_kept_where_the_plug_in_window_fails_most_of_the_time()
         scores = rng.normal(size=400)
         positive = rng.random(400) < np.where(scores > 0, 0.895, 0.105)
         windows = (
-            fit_window(scores, positive, 0.0),
+            fit_uncertainty_window(scores, positive, 0.0),
             fit_guaranteed_window(scores, positive, 0.0).window,
         )
         failures += [(window.lower, window.upper) != (None, None) for window in windows]
@@ -197,19 +197,21 @@ def test_the_guarantee_is_kept_where_the_plug_in_window_fails_most_of_the_time()
 
 def test_curves_worked_by_hand() -> None:
     # 3 positives, 1 negative at one score: targets 4/5 and 1/3, mean (12/5 + 1/3)/4 = 41/60.
-    flat = fit_calibration(np.full(4, 7.0), np.array([True, True, True, False]))
+    flat = fit_logistic_calibration_curve(np.full(4, 7.0), np.array([True, True, True, False]))
     assert flat.slope == 0
     assert flat.probability(np.array([-50.0, 7.0])) == pytest.approx([41 / 60, 41 / 60], abs=1e-12)
     # Two scores, two parameters: the fit goes through the mean target of each.
     # 2 positives at 1 (target ¾), 1 negative at 1 and 1 at −1 (target ¼): at 1 (¾+¾+¼)/3 = 7/12, at
     # −1 ¼.
     # logits ln(7/5) and ln(1/3): slope (ln 1.4 + ln 3)/2, intercept (ln 1.4 − ln 3)/2.
-    found = fit_calibration(np.array([1.0, 1, 1, -1]), np.array([True, True, False, False]))
+    found = fit_logistic_calibration_curve(
+        np.array([1.0, 1, 1, -1]), np.array([True, True, False, False])
+    )
     assert (found.slope, found.intercept) == pytest.approx(
         (np.log(4.2) / 2, np.log(1.4 / 3) / 2), abs=1e-7
     )
     # Ten of each at ±1000: the fit goes through Platt's targets, 11/12 and 1/12.
-    apart = fit_calibration(np.repeat([1000.0, -1000.0], 10), np.arange(20) < 10)
+    apart = fit_logistic_calibration_curve(np.repeat([1000.0, -1000.0], 10), np.arange(20) < 10)
     assert apart.probability(np.array([1000.0, 0, -1000])) == pytest.approx(
         [11 / 12, 0.5, 1 / 12], abs=1e-6
     )
@@ -229,7 +231,7 @@ def test_the_fit_is_the_minimum_that_a_general_optimiser_finds(scale: float, shi
         return float(np.sum(np.logaddexp(0, logits) - targets * logits))
 
     expected = minimize(loss, np.zeros(2), method="BFGS", options={"gtol": 1e-8}).x
-    calibration = fit_calibration(scale * z - 5, positive)
+    calibration = fit_logistic_calibration_curve(scale * z - 5, positive)
     fitted = np.array([calibration.slope * scale, calibration.intercept - 5 * calibration.slope])
     assert loss(fitted) <= loss(expected) + 1e-9
     assert fitted == pytest.approx(expected, rel=1e-3, abs=1e-3)
@@ -253,6 +255,6 @@ def test_more_certainty_never_widens_what_is_confident() -> None:
 
 
 def test_constant_scores_leave_everything_uncertain() -> None:
-    window = fit_window(np.full(4, 5.0), np.array([True, True, False, False]), 5.0)
+    window = fit_uncertainty_window(np.full(4, 5.0), np.array([True, True, False, False]), 5.0)
     assert window == Window(None, None, 0.9)
     assert not window.confident(np.array([-100, 5, 100])).any()

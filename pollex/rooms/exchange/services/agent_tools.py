@@ -16,8 +16,8 @@ from typing import Any
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
-from pollex.formats.read_logs import make_logs
-from pollex.prompts.data_boundary import seal_items
+from pollex.formats.read_logs import make_logs_of_conversations
+from pollex.prompts.data_boundary import write_items_within_boundary
 from pollex.rooms import list_hooks
 from pollex.rubrics.records import ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric_set import RubricSet, get_arrays_path
@@ -267,7 +267,11 @@ class AgentTools:
         with self._store() as store:
             scored = self._run(store, run, ("score", "evaluate", "learn"))
             rubric_set = self._set_of(store, scored)
-            return scored, rubric_set, make_logs(iterate_conversations(store, scored.id))
+            return (
+                scored,
+                rubric_set,
+                make_logs_of_conversations(iterate_conversations(store, scored.id)),
+            )
 
     def _store(self) -> Store:
         return Store.open(self.folder, read_only=True)
@@ -396,7 +400,7 @@ class AgentTools:
             **left,
         }
         # the head is sealed, too: names of runs and ids come from elsewhere
-        return seal_items([self._short(head | about), *page], self.salt)
+        return write_items_within_boundary([self._short(head | about), *page], self.salt)
 
     def _short(self, value: object) -> Any:
         """Return a value with long texts and lists cut, by how much in `NAME_cut`; without texts where none are due."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadRubrics, WrongUse
-from pollex.formats.write import write_folder
+from pollex.formats.write import write_text_files_into_folder
 from pollex.graphs.context import Progress
 from pollex.outputs import write_text
 from pollex.rooms.exchange.formats.peer_scores import (
@@ -105,7 +105,7 @@ def export_rubrics(
         )
 
     # the set's own file must not be written over
-    write_folder(
+    write_text_files_into_folder(
         out,
         texts,
         *([] if isinstance(rubrics, RubricSet) else [rubrics]),

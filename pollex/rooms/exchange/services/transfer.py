@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.assembly.log_parts import parse_timestamp
-from pollex.formats.write import require_writable
+from pollex.formats.write import require_writable_output_path
 from pollex.gateway.endpoint import require_http_address
 from pollex.graphs.context import Progress
 from pollex.outputs import write_text
@@ -128,7 +128,7 @@ def pull_logs(
     """
     interface = find_interface(tool, pushing=False)
     # the file is cut and continued, so it must be a regular one
-    require_writable(out, regular=True)
+    require_writable_output_path(out, regular=True)
     if interface.project and not project:
         raise WrongUse(
             f"{tool} has projects",

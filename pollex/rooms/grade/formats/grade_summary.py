@@ -8,8 +8,8 @@ import numpy as np
 
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.distributions import (
-    compute_cumulative_shares,
-    estimate_areas,
+    compute_cumulative_shares_of_grades,
+    estimate_areas_between_grade_distributions,
     estimate_grade_agreement,
     estimate_mean_grade,
 )
@@ -160,7 +160,10 @@ def summarize_grades(
         # means without a case are left out
         means=tuple(mean for mean in means if mean.figure.n),
         levels=levels,
-        shares={name: compute_cumulative_shares(grades, levels) for name, grades in judges.items()},
+        shares={
+            name: compute_cumulative_shares_of_grades(grades, levels)
+            for name, grades in judges.items()
+        },
         counts={name: int((~np.isnan(grades)).sum()) for name, grades in judges.items()},
         areas=areas_of_judges,
         agreement=agreement,
@@ -231,7 +234,7 @@ def _measure_areas_against_people(
     if HUMAN_JUDGE not in judges:
         return {}
 
-    return estimate_areas(
+    return estimate_areas_between_grade_distributions(
         {name: grades for name, grades in judges.items() if name != HUMAN_JUDGE},
         judges[HUMAN_JUDGE],
         rng,

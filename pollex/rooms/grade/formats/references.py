@@ -12,9 +12,9 @@ from pollex.conversations.redaction import IdentifierFinder, Placeholders, choos
 from pollex.errors import BadInput
 from pollex.formats.csv_rows import unescape_formula
 from pollex.formats.fields import ReadOptions
-from pollex.formats.files import find_files, iterate_file_rows
+from pollex.formats.files import find_files_of_sources, iterate_file_rows
 from pollex.formats.json_rows import LogRow
-from pollex.formats.shown_sources import split_off_sources
+from pollex.formats.shown_sources import split_sources_from_row_fields
 from pollex.rooms.grade.conversations.references import (
     ReferenceCase,
     ReferenceCases,
@@ -225,7 +225,7 @@ def drop_unusable_grades(cases: ReferenceCases, lowest: float, highest: float) -
 
 
 def _read_case_rows(sources: Sequence[str], options: ReadOptions) -> Iterator[LogRow | BadRow]:
-    for source in find_files(sources):
+    for source in find_files_of_sources(sources):
         rows = iterate_file_rows(
             source,
             options.encoding,
@@ -423,7 +423,7 @@ def _read_evidences(fields: Mapping[str, object]) -> tuple[ReferenceEvidence, ..
 def _read_sources(fields: Mapping[str, object], options: ReadOptions) -> tuple[Source, ...]:
     """Return the documents that a row's answer was written with."""
     named = options.sources_field
-    sources, _ = split_off_sources({"sources": fields.get(named)} if named else fields)
+    sources, _ = split_sources_from_row_fields({"sources": fields.get(named)} if named else fields)
     return sources
 
 

@@ -8,9 +8,14 @@ from langgraph.graph import StateGraph
 from pollex.agents.roles import describe_exception
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import PollexError
-from pollex.graphs.batches import BatchState, BatchWork, add_batches, make_item_node
+from pollex.graphs.batches import (
+    BatchState,
+    BatchWork,
+    add_batch_nodes_to_graph,
+    make_graph_node_of_item_function,
+)
 from pollex.graphs.context import Context
-from pollex.graphs.findings import MAX_REASON_CHARACTERS, shorten_text
+from pollex.graphs.findings import MAX_REASON_CHARACTERS, shorten_text_to_state_line
 from pollex.rooms.grade.agents.llm.respondent import Respondent
 from pollex.rooms.grade.conversations.references import ReferenceCase
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
@@ -59,11 +64,11 @@ class AnswerWork(BatchWork):
             conversation.metadata["detail"]
             or f"answered in {format_count(len(answer), 'character')} {at}"
         )
-        row: JsonDict = {"why": shorten_text(why, MAX_REASON_CHARACTERS)}
+        row: JsonDict = {"why": shorten_text_to_state_line(why, MAX_REASON_CHARACTERS)}
         if self.store.texts:
             row |= {
-                "answer": shorten_text(answer, MAX_REASON_CHARACTERS),
-                "question": shorten_text(case.question),
+                "answer": shorten_text_to_state_line(answer, MAX_REASON_CHARACTERS),
+                "question": shorten_text_to_state_line(case.question),
             }
 
         row |= {
@@ -82,7 +87,7 @@ class AnswerWork(BatchWork):
         )
 
 
-@make_item_node(AnswerWork)
+@make_graph_node_of_item_function(AnswerWork)
 async def respond(live: AnswerWork, id_: str) -> None:
     """Ask each question of the batch, and store the system's answer or why there is none."""
     case = live.cases[id_]
@@ -147,7 +152,7 @@ def make_stored_answer(
 
 def build() -> StateGraph[BatchState, AnswerContext, BatchState, BatchState]:
     """Build the graph, uncompiled."""
-    return add_batches(
+    return add_batch_nodes_to_graph(
         StateGraph(BatchState, context_schema=AnswerContext),
         [respond],
     )

@@ -7,13 +7,19 @@ from dataclasses import dataclass, field
 from langgraph.graph import StateGraph
 
 from pollex.agents.roles import Judge
-from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask_judge, make_item_node
+from pollex.graphs.batches import (
+    BatchState,
+    BatchWork,
+    add_batch_nodes_to_graph,
+    ask_judge_and_store_answers,
+    make_graph_node_of_item_function,
+)
 from pollex.graphs.context import Context
 from pollex.graphs.findings import (
     MAX_ANSWERS_SHOWN,
-    describe_answers,
-    get_first_reason,
-    shorten_text,
+    describe_answers_by_question,
+    get_first_failure_or_justification,
+    shorten_text_to_state_line,
 )
 from pollex.rooms.grade.agents.llm.reference_judge import list_plain_questions, make_type_question
 from pollex.rooms.grade.conversations.references import ReferenceCase
@@ -82,12 +88,14 @@ class GradeWork(BatchWork):
         grades = self.grades_of([*answers.values()])
         overall = grades.get(OVERALL_QUESTION_ID)
         if self.store.texts:
-            about = {"question": shorten_text(case.question)}
+            about = {"question": shorten_text_to_state_line(case.question)}
         else:
             about = {}
 
         row = {
-            "why": get_first_reason(self.telling(answers), texts=self.store.texts),
+            "why": get_first_failure_or_justification(
+                self.telling(answers), texts=self.store.texts
+            ),
             "overall": overall,
             "outcome": outcome,
             "grades": dict(list(grades.items())[:MAX_ANSWERS_SHOWN]),
@@ -133,7 +141,7 @@ class GradeWork(BatchWork):
         questions: Sequence[Question],
     ) -> None:
         """Ask about a case, and keep the answers until it is settled."""
-        answers = await ask_judge(self, name, judge, case.conversation, questions)
+        answers = await ask_judge_and_store_answers(self, name, judge, case.conversation, questions)
         # by question, so that an answer that is asked for again replaces the first
         for answer in answers:
             self.answers[case.id][answer.question_id] = answer
@@ -149,14 +157,14 @@ class GradeWork(BatchWork):
             name,
             case.id,
             lambda: {
-                "why": get_first_reason(answers, texts=self.store.texts),
-                **describe_answers(questions, others),
+                "why": get_first_failure_or_justification(answers, texts=self.store.texts),
+                **describe_answers_by_question(questions, others),
                 **dict(list(grades.items())[:MAX_ANSWERS_SHOWN]),
             },
         )
 
 
-@make_item_node(GradeWork)
+@make_graph_node_of_item_function(GradeWork)
 async def classify(live: GradeWork, id_: str) -> None:
     """Ask a model for the type of each task that no category tells; it may be unsure."""
     if id_ in live.untyped:
@@ -168,7 +176,7 @@ async def classify(live: GradeWork, id_: str) -> None:
         )
 
 
-@make_item_node(GradeWork)
+@make_graph_node_of_item_function(GradeWork)
 async def grade_by_rules(live: GradeWork, id_: str) -> None:
     """Grade each answer against its reference, on each dimension and overall."""
     case = live.cases[id_]
@@ -180,7 +188,7 @@ async def grade_by_rules(live: GradeWork, id_: str) -> None:
     )
 
 
-@make_item_node(GradeWork)
+@make_graph_node_of_item_function(GradeWork)
 async def grade_plainly(live: GradeWork, id_: str) -> None:
     """Grade each answer without reference and rules, where that is wanted."""
     if live.plain is not None:
@@ -192,7 +200,7 @@ async def grade_plainly(live: GradeWork, id_: str) -> None:
         )
 
 
-@make_item_node(GradeWork)
+@make_graph_node_of_item_function(GradeWork)
 async def count_grades(live: GradeWork, id_: str) -> None:
     """Count what each case came to."""
     case = live.cases[id_]
@@ -204,7 +212,7 @@ async def count_grades(live: GradeWork, id_: str) -> None:
 def build() -> StateGraph[BatchState, GradeContext, BatchState, BatchState]:
     """Build the graph, uncompiled."""
     graph = StateGraph(BatchState, context_schema=GradeContext)
-    return add_batches(
+    return add_batch_nodes_to_graph(
         graph,
         [classify],
         [grade_by_rules, grade_plainly],

@@ -14,7 +14,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.write import (
     require_distinct_outputs,
     require_known_ending,
-    require_writable,
+    require_writable_output_path,
     write_rows,
 )
 from pollex.graphs.context import Progress
@@ -51,7 +51,13 @@ from pollex.rooms.grade.formats.references import (
 )
 from pollex.rooms.grade.prompts.grading.profile import ReferencingProfile
 from pollex.rooms.grade.reports.grades import choose_example, render_grades_page
-from pollex.rubrics.answers import Answer, NoAnswerOutcome, Question, Unanswered, can_retry
+from pollex.rubrics.answers import (
+    Answer,
+    NoAnswerOutcome,
+    Question,
+    Unanswered,
+    may_asking_again_bring_answer,
+)
 from pollex.runs.by_model import require_model_name, run_work_by_model
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.run import RunSettings, read_conversation_ids
@@ -208,7 +214,7 @@ def grade_answers(
         require_known_ending(out, *read_files)
     if page is not None:
         # its name comes from that of the rows: nobody asked for another page's place
-        require_writable(page, *read_files, named=False)
+        require_writable_output_path(page, *read_files, named=False)
 
     require_distinct_outputs(out, page)
     # questions, answers and people's grades, joined by id
@@ -537,7 +543,7 @@ def _is_complete(
 def _is_settled(
     answer: Answer | Unanswered | None, retry_outcomes: Collection[NoAnswerOutcome]
 ) -> bool:
-    return answer is not None and not can_retry(answer, retry_outcomes)
+    return answer is not None and not may_asking_again_bring_answer(answer, retry_outcomes)
 
 
 async def _keep_cases(store: Store, run: str, cases: ReferenceCases) -> None:

@@ -8,9 +8,15 @@ from langgraph.graph import END, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from pollex.graphs.batches import BatchState, BatchWork, add_batches, finish, make_item_node
-from pollex.graphs.context import ConversationIndex, LogContext, get_resources
-from pollex.graphs.findings import get_first_reason, shorten_text
+from pollex.graphs.batches import (
+    BatchState,
+    BatchWork,
+    add_batch_nodes_to_graph,
+    finish,
+    make_graph_node_of_item_function,
+)
+from pollex.graphs.context import ConversationIndex, LogContext, get_resources_of_thread
+from pollex.graphs.findings import get_first_failure_or_justification, shorten_text_to_state_line
 from pollex.rooms.judge.agents.votes import (
     PERSON_RUN_NAME,
     JudgeEnsemble,
@@ -97,7 +103,7 @@ class JudgeWork(BatchWork):
         """Return the question that is asked, with its options."""
         question = self.task.question
         options = ", ".join(option.text for option in question.options)
-        return {question.id: f"{shorten_text(question.text)} ({options})"}
+        return {question.id: f"{shorten_text_to_state_line(question.text)} ({options})"}
 
     def tell(self, id_: str, votes: Sequence[Answer | Unanswered]) -> None:
         """Tell of a conversation in the state: the least agreed on and the last option are the worst."""
@@ -123,7 +129,9 @@ class JudgeWork(BatchWork):
         )
         # texts only where the store keeps texts at all
         row = {
-            "why": get_first_reason(_select_majority_votes(votes, tally), texts=self.store.texts),
+            "why": get_first_failure_or_justification(
+                _select_majority_votes(votes, tally), texts=self.store.texts
+            ),
             "verdict": f"none: {refusal.replace('_', ' ')}" if chosen is None else options[chosen],
             "final": "" if not later else "no: τ is fitted when all runs are in",
             "agreed": f"{agreed} of {len(votes)} runs",
@@ -187,7 +195,7 @@ def _select_majority_votes(
     return [vote for vote in votes if isinstance(vote, Answer) and vote.chosen == option]
 
 
-@make_item_node(JudgeWork)
+@make_graph_node_of_item_function(JudgeWork)
 async def ask_runs(live: JudgeWork, id_: str) -> None:
     """Ask the ensemble's runs about each conversation of the batch."""
     conversation = live.shelf[id_]
@@ -234,7 +242,7 @@ async def ask_runs(live: JudgeWork, id_: str) -> None:
 
 async def fit_rule(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:  # noqa: ARG001
     """Fit τ to the thumbs if a precision is wanted, and count the verdicts."""
-    live = await get_resources(runtime, JudgeWork)
+    live = await get_resources_of_thread(runtime, JudgeWork)
     with live.tracer.span("fit_rule", kind="node") as span:
         tallied = await asyncio.to_thread(live.tallied)
         span.outputs([tallied.rule.in_words()])
@@ -265,7 +273,7 @@ async def human_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> Jud
 
     A resumed node is run again from its beginning, so nothing else is done here.
     """
-    question = (await get_resources(runtime, JudgeWork)).task.question
+    question = (await get_resources_of_thread(runtime, JudgeWork)).task.question
     options = [option.text for option in question.options]
     request = {
         "question": question.text,
@@ -277,7 +285,7 @@ async def human_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> Jud
 
 async def apply_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> JudgeState:
     """Store people's answers; skip those that weren't asked for or are no option."""
-    live = await get_resources(runtime, JudgeWork)
+    live = await get_resources_of_thread(runtime, JudgeWork)
     question = live.task.question
     waiting = set(state["waiting"])
     options = [option.text for option in question.options]
@@ -318,7 +326,7 @@ async def apply_review(state: JudgeState, runtime: Runtime[JudgeContext]) -> Jud
 def build() -> StateGraph[JudgeState, JudgeContext, JudgeState, JudgeState]:
     """Build the graph, uncompiled; waiting for people needs a checkpointer."""
     # batches of runs first, τ when all votes are in
-    graph: StateGraph[JudgeState, JudgeContext, JudgeState, JudgeState] = add_batches(
+    graph: StateGraph[JudgeState, JudgeContext, JudgeState, JudgeState] = add_batch_nodes_to_graph(
         StateGraph(JudgeState, context_schema=JudgeContext),
         [ask_runs],
         last=fit_rule,

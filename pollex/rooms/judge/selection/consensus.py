@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.distributions import compute_entropy
-from pollex.measures.intervals import Figure, make_exact_share
+from pollex.measures.distributions import compute_entropy_of_distributions
+from pollex.measures.intervals import Figure, make_share_with_exact_interval
 from pollex.text import JsonDict
 
 TIE_MODE = -1
@@ -23,7 +23,7 @@ def compute_entropies(votes: Ints) -> Floats:
     """Compute the diversity entropy in nats of votes [..., option]; NaN without votes."""
     total = votes.sum(axis=-1, keepdims=True)
     p = np.divide(votes, total, out=np.full(votes.shape, np.nan), where=total > 0)
-    return compute_entropy(p)
+    return compute_entropy_of_distributions(p)
 
 
 def find_modes(votes: Ints) -> Ints:
@@ -59,7 +59,7 @@ class TauSide:
     @property
     def precision(self) -> Figure:
         """Share that is right."""
-        return make_exact_share(self.right, self.n, self.units)
+        return make_share_with_exact_interval(self.right, self.n, self.units)
 
     @property
     def as_json(self) -> JsonDict:
@@ -91,7 +91,9 @@ class TauSplit:
     @property
     def coverage(self) -> Figure:
         """Share that passes."""
-        return make_exact_share(self.passed.n, self.passed.n + self.left.n, self.units)
+        return make_share_with_exact_interval(
+            self.passed.n, self.passed.n + self.left.n, self.units
+        )
 
     @property
     def as_json(self) -> JsonDict:
@@ -245,7 +247,7 @@ class FittedTau:
     @property
     def precision(self) -> Figure:
         """On the conversations that it was fitted to, and so too good by a little."""
-        return make_exact_share(self.right, self.passed, self.units)
+        return make_share_with_exact_interval(self.right, self.passed, self.units)
 
     @property
     def as_json(self) -> JsonDict:

@@ -18,13 +18,17 @@ from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import Logs
 from pollex.errors import UNREADABLE_FILE_HINT, BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.write import require_distinct_outputs, require_known_ending, require_writable
+from pollex.formats.write import (
+    require_distinct_outputs,
+    require_known_ending,
+    require_writable_output_path,
+)
 from pollex.gateway.batches.desk import BatchSubmissionRound
 from pollex.gateway.budget import Budget
 from pollex.gateway.calls import Call, CompletedReply, Outcome
 from pollex.graphs.context import Progress
 from pollex.outputs import require_replaceable
-from pollex.prompts.domain import DomainProfile, load_profile
+from pollex.prompts.domain import DomainProfile, read_domain_profile
 from pollex.rooms.judge.agents.embedded.rater import EmbeddedRater
 from pollex.rooms.judge.agents.llm.rater import LlmRater, PromptVariant, count_calls_of_run
 from pollex.rooms.judge.agents.votes import (
@@ -40,7 +44,7 @@ from pollex.rooms.judge.graphs.state import RunTally
 from pollex.rooms.judge.services.judge_runs import AskPeople, apply_people_answers, ask_and_rate
 from pollex.rooms.judge.services.verdicts import JudgeResult, VerdictFiles, write_verdicts
 from pollex.runs.options import ModelOptions, RunOptions
-from pollex.runs.plan import UPPER_BOUND_WORD, PlannedRun, PlanningGateway
+from pollex.runs.plan import WORDS_FOR_UPPER_BOUND_OF_CALLS, PlannedRun, PlanningGateway
 from pollex.runs.roles import RunRoles, build_embedded_run_roles, build_run_roles, make_embedder
 from pollex.runs.run import RunSettings
 from pollex.runs.usage import ModelUsage
@@ -118,7 +122,7 @@ class JudgeOptions:
         """Return the domain profile."""
         if isinstance(self.domain, DomainProfile):
             return self.domain
-        return load_profile(self.domain)
+        return read_domain_profile(self.domain)
 
     def task(self, members: Sequence[str]) -> RatingTask:
         """Return the question and the rule.
@@ -312,7 +316,7 @@ def require_writable_places(
 
     for path in lines:
         if path is not None:
-            require_writable(path, *read)
+            require_writable_output_path(path, *read)
     require_distinct_outputs(out, *lines)
 
 
@@ -342,7 +346,7 @@ def _plan_judge_calls(
 
     if options.stop_early:  # which runs are spared depends on what the others answer
         for plan in plans:
-            plan.planner.certainty = UPPER_BOUND_WORD
+            plan.planner.certainty = WORDS_FOR_UPPER_BOUND_OF_CALLS
 
     # raters that send to the planner in place of a model
     askers = []

@@ -20,7 +20,7 @@ from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import BadRow
 from pollex.conversations.splits import number_dependent_blocks
 from pollex.formats.write import write_json_lines, write_rows
-from pollex.measures.intervals import Figure, make_exact_share
+from pollex.measures.intervals import Figure, make_share_with_exact_interval
 from pollex.rooms.judge.agents.votes import (
     RatingRule,
     RatingTask,
@@ -474,7 +474,7 @@ class AgreementOfPeople:
     @property
     def share(self) -> Figure:
         """Share on which all say the same."""
-        return make_exact_share(self.agreed, self.texts)
+        return make_share_with_exact_interval(self.agreed, self.texts)
 
     @property
     def as_json(self) -> JsonDict:

@@ -13,7 +13,13 @@ from pollex.rooms.judge.agents.votes import (
     make_person_question,
     make_run_question,
 )
-from pollex.rubrics.answers import Answer, NoAnswerOutcome, Question, Unanswered, can_retry
+from pollex.rubrics.answers import (
+    Answer,
+    NoAnswerOutcome,
+    Question,
+    Unanswered,
+    may_asking_again_bring_answer,
+)
 from pollex.store.resume import CONVERSATIONS_PER_QUERY, read_answers, read_step_result
 from pollex.store.store import Store
 
@@ -54,9 +60,11 @@ def read_votes_so_far(
     for id_, votes in iterate_votes(store, run, task):
         tallies[id_] = VoteTally.of(votes, len(task.question.options))
         # votes that may be asked for again leave a gap under their number
-        if any(can_retry(vote, again) for vote in votes):
+        if any(may_asking_again_bring_answer(vote, again) for vote in votes):
             partial[id_] = {
-                number: vote for number, vote in enumerate(votes) if not can_retry(vote, again)
+                number: vote
+                for number, vote in enumerate(votes)
+                if not may_asking_again_bring_answer(vote, again)
             }
 
     return tallies, partial

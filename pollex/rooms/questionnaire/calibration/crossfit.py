@@ -7,8 +7,12 @@ import numpy as np
 from sklearn.base import clone
 
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.folds import assign_folds, fit_without_warnings, take_rows
-from pollex.calibration.judgments import Judgments, pair_predictions
+from pollex.calibration.folds import (
+    assign_groups_to_folds,
+    fit_without_warnings,
+    take_rows_with_judgments,
+)
+from pollex.calibration.judgments import Judgments, pair_predictions_with_judgments
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
@@ -28,7 +32,7 @@ def assign_judged_folds(
     """
     # rows whose group has no judgment join the first group that has one
     present = np.unique(groups[judged])
-    return assign_folds(
+    return assign_groups_to_folds(
         np.where(np.isin(groups, present), groups, present[0]),
         folds,
         rng,
@@ -72,7 +76,7 @@ def predict_out_of_fold(
         training_groups = None if groups is None else groups[others]
         fitted = fit_without_warnings(
             clone(model),
-            *take_rows(X, y, others),
+            *take_rows_with_judgments(X, y, others),
             questions,
             training_groups,
         )
@@ -229,7 +233,7 @@ def _predict_held_out(
         counts.append(learned.labels)
         texts = np.unique(part.row)
         fitted = clone(model).fit(
-            *take_rows(X, part, texts),
+            *take_rows_with_judgments(X, part, texts),
             questions=questions,
             groups=together[texts],
         )
@@ -238,4 +242,6 @@ def _predict_held_out(
             main_judgments.names()[held_out],
         )
 
-    return pair_predictions(proba, main_judgments, questions.scale()), float(np.mean(counts))
+    return pair_predictions_with_judgments(proba, main_judgments, questions.scale()), float(
+        np.mean(counts)
+    )

@@ -18,7 +18,7 @@ import numpy as np
 from pollex.calibration.judgments import UNKNOWN_JUDGE_CODE
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Floats
-from pollex.measures.intervals import MIN_UNITS_FOR_INTERVAL, compute_interval_bounds
+from pollex.measures.intervals import MIN_UNITS_FOR_INTERVAL, compute_interval_bounds_from_resamples
 
 if TYPE_CHECKING:
     # scikit-learn comes with it, and takes a second to import
@@ -163,7 +163,7 @@ def _measure_leverage(
     # the mean over texts, drawn again with replacement
     drawn = rng.multinomial(n, np.full(n, 1 / n), size=LEVERAGE_RESAMPLES)
     low, high = (
-        compute_interval_bounds(drawn @ values / n, n)
+        compute_interval_bounds_from_resamples(drawn @ values / n, n)
         if n >= MIN_UNITS_FOR_INTERVAL
         else (None, None)
     )

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from pollex.calibration.paired import compute_standard_error
+from pollex.calibration.paired import compute_clustered_standard_error_of_mean
 from pollex.measures.arrays import Floats, Ints
 from pollex.measures.distributions import compute_answer_log_losses
 from pollex.text import JsonDict
@@ -222,9 +222,9 @@ def try_candidates(
                 settings,
                 len(answers),
                 loss=float(loss.mean()),
-                error=compute_standard_error(loss, texts),
+                error=compute_clustered_standard_error_of_mean(loss, texts),
                 behind=float((loss - best).mean()),
-                behind_error=compute_standard_error(loss - best, texts),
+                behind_error=compute_clustered_standard_error_of_mean(loss - best, texts),
             )
         )
 

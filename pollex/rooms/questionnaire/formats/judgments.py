@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from pollex.calibration.estimator import JudgeAggregation
-from pollex.calibration.judgments import UNKNOWN_JUDGE_CODE, Judgments, encode_judges
+from pollex.calibration.judgments import (
+    UNKNOWN_JUDGE_CODE,
+    Judgments,
+    convert_judge_names_to_indices,
+)
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.measures.arrays import Bools, Floats, Ints
-from pollex.measures.distributions import compute_entropy, compute_variance
+from pollex.measures.distributions import (
+    compute_entropy_of_distributions,
+    compute_variance_of_distributions,
+)
 from pollex.rooms.questionnaire.formats.answer_tables import AnswerRecords, describe_place
 from pollex.rooms.questionnaire.formats.answers import (
     AnswerTable,
@@ -133,14 +140,14 @@ def compute_expected_answers(proba: Floats, scale: Scale) -> list[float] | list[
 
 def _make_prediction_columns(proba: Floats, scale: Scale) -> dict[str, list[object]]:
     if scale.ordinal:
-        spread = compute_variance(proba, scale.values).tolist()
+        spread = compute_variance_of_distributions(proba, scale.values).tolist()
     else:
         spread = [None] * len(proba)
 
     return {
         "expected": compute_expected_answers(proba, scale),
         "variance": spread,
-        "entropy": compute_entropy(proba).tolist(),
+        "entropy": compute_entropy_of_distributions(proba).tolist(),
     } | {
         f"p_{value:.15g}": column.tolist()
         for value, column in zip(scale.values, proba.T, strict=True)
@@ -150,7 +157,7 @@ def _make_prediction_columns(proba: Floats, scale: Scale) -> dict[str, list[obje
 def _make_judge_cells(judge: str, proba: Floats, scale: Scale) -> list[dict[str, object]]:
     columns = (
         compute_expected_answers(proba, scale),
-        compute_entropy(proba).tolist(),
+        compute_entropy_of_distributions(proba).tolist(),
         proba.tolist(),
     )
     rows: list[dict[str, object]] = []
@@ -269,7 +276,7 @@ def make_judgment_table(
         {j for j, use in zip(records.judge, keep.tolist(), strict=True) if use and j},
         key=make_natural_key,
     )
-    judge = encode_judges(records.judge, judges)
+    judge = convert_judge_names_to_indices(records.judge, judges)
     judgments = Judgments(
         row[keep],
         question[keep],

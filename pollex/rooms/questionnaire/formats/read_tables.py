@@ -9,7 +9,7 @@ from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput, NotText
 from pollex.formats.csv_rows import unescape_formula
-from pollex.formats.files import find_files, iterate_file_rows
+from pollex.formats.files import find_files_of_sources, iterate_file_rows
 from pollex.formats.json_rows import LogRow
 from pollex.rooms.questionnaire.formats.answer_tables import (
     AnswerRecords,
@@ -114,7 +114,7 @@ def _read_records(
     Args:
         joined: Ids of the other table.
     """
-    files = find_files([sources] if isinstance(sources, (str, Path)) else sources)
+    files = find_files_of_sources([sources] if isinstance(sources, (str, Path)) else sources)
     read = {file: _read_rows(file) for file in files}
     good = {file: [row for row in rows if isinstance(row, LogRow)] for file, rows in read.items()}
     perhaps_ours = {

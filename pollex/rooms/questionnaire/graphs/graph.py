@@ -7,13 +7,19 @@ from functools import partial
 from langgraph.graph import StateGraph
 
 from pollex.agents.roles import Judge
-from pollex.graphs.batches import BatchState, BatchWork, add_batches, ask_judge, make_item_node
+from pollex.graphs.batches import (
+    BatchState,
+    BatchWork,
+    add_batch_nodes_to_graph,
+    ask_judge_and_store_answers,
+    make_graph_node_of_item_function,
+)
 from pollex.graphs.context import ConversationIndex, LogContext
 from pollex.graphs.findings import (
     MAX_ANSWERS_SHOWN,
-    describe_answers,
-    get_first_reason,
-    shorten_questions,
+    describe_answers_by_question,
+    get_first_failure_or_justification,
+    shorten_question_texts_by_id,
 )
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
 
@@ -47,7 +53,7 @@ class AskWork(BatchWork):
 
     def legend(self) -> dict[str, str]:
         """Return the questions' texts by id."""
-        return shorten_questions(self.questions)
+        return shorten_question_texts_by_id(self.questions)
 
     def tell(self, id_: str, answers: Sequence[Answer | Unanswered]) -> None:
         """Tell of a conversation in the state; the worst are those with the lowest main answer, none at all first.
@@ -96,12 +102,12 @@ class AskWork(BatchWork):
             if answer not in skipped:
                 applying.append(answer)
 
-        words = describe_answers(self.questions, applying)
+        words = describe_answers_by_question(self.questions, applying)
         for question_id, share in sureness.items():
             if question_id in words:
                 words[question_id] += f" ({share:.0%})"
 
-        why = get_first_reason(applying, texts=self.store.texts)
+        why = get_first_failure_or_justification(applying, texts=self.store.texts)
         return {
             "why": why or self.main_in_words(values, sureness),
             "answers": words,
@@ -158,10 +164,10 @@ class AskWork(BatchWork):
         return shares
 
 
-@make_item_node(AskWork)
+@make_graph_node_of_item_function(AskWork)
 async def ask_questions(live: AskWork, id_: str) -> None:
     """Ask all questions about each conversation of the batch."""
-    answers = await ask_judge(
+    answers = await ask_judge_and_store_answers(
         live,
         "ask_questions",
         live.judge,
@@ -181,7 +187,7 @@ def describe_source(answer: Answer | Unanswered) -> str:
 
 def build() -> StateGraph[BatchState, AskContext, BatchState, BatchState]:
     """Build the graph, uncompiled."""
-    return add_batches(
+    return add_batch_nodes_to_graph(
         StateGraph(BatchState, context_schema=AskContext),
         [ask_questions],
     )

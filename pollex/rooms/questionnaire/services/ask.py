@@ -17,14 +17,14 @@ from pollex.formats.questionnaires import SheetQuestion, load_questionnaire
 from pollex.formats.write import require_known_ending, write_rows
 from pollex.graphs.context import ConversationIndex, Progress
 from pollex.graphs.run import carry_out_run
-from pollex.prompts.domain import DomainProfile, load_profile
+from pollex.prompts.domain import DomainProfile, read_domain_profile
 from pollex.rubrics.answers import (
-    RULE_SOURCE,
+    RULE_ANSWER_SOURCE,
     Answer,
     NoAnswerOutcome,
     Question,
     Unanswered,
-    can_retry,
+    may_asking_again_bring_answer,
 )
 from pollex.runs.by_model import require_model_name, run_work_by_model
 from pollex.runs.options import ModelOptions, RunOptions
@@ -57,7 +57,7 @@ SOURCES_IN_WORDS = {
     "logprobs": "from log-probabilities",
     "sampled": "from samples",
     "point": "points: one option has all",
-    RULE_SOURCE: "not applicable, since no sources were shown",
+    RULE_ANSWER_SOURCE: "not applicable, since no sources were shown",
 }
 Row = JsonDict
 AnswersByQuestion = Mapping[str, Answer | Unanswered]
@@ -152,7 +152,7 @@ def ask_questionnaire(
     if isinstance(domain, DomainProfile):
         profile = domain
     else:
-        profile = load_profile(domain)
+        profile = read_domain_profile(domain)
 
     # a word that is wrong in it is told before a long log is read
     questions = load_questionnaire(questionnaire)
@@ -394,4 +394,7 @@ def _are_answers_settled(
     answers = []
     for question in questions:
         answers.append(case_answers.get(question.id))
-    return all(answer is not None and not can_retry(answer, retry_outcomes) for answer in answers)
+    return all(
+        answer is not None and not may_asking_again_bring_answer(answer, retry_outcomes)
+        for answer in answers
+    )

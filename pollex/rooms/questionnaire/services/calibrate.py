@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollex.calibration import JSON_NAME
+from pollex.calibration import CALIBRATOR_FILE_NAME
 from pollex.calibration.judgments import UNKNOWN_JUDGE_CODE
 from pollex.calibration.models import get_model_class, get_model_name
 from pollex.calibration.storage import is_calibrator_file, load_each, save
 from pollex.errors import WrongUse
-from pollex.formats.files import find_files
-from pollex.formats.write import require_known_ending, require_writable, write_rows
+from pollex.formats.files import find_files_of_sources
+from pollex.formats.write import require_known_ending, require_writable_output_path, write_rows
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.intervals import LabelSupport
 from pollex.outputs import require_replaceable
@@ -272,11 +272,11 @@ def calibrate(
     """
     progress = progress or NullProgress()
     # before the long work: files must be there, and nothing may be replaced
-    require_writable(out / JSON_NAME, answers, judgments, named=False)
+    require_writable_output_path(out / CALIBRATOR_FILE_NAME, answers, judgments, named=False)
     # a calibrator is known by itself: it may be fitted where there is no store
-    require_replaceable(out / JSON_NAME, recognizes=is_calibrator_file)
+    require_replaceable(out / CALIBRATOR_FILE_NAME, recognizes=is_calibrator_file)
     require_replaceable(out / TRAINING_FILE_NAME, recognizes=is_training_record_file)
-    find_files([answers, judgments])
+    find_files_of_sources([answers, judgments])
     # who says something about the choice wants a model that chooses
     model = model or ("best" if network or shift is not None else "network")
     if not (kind := get_model_class(model)).uses_labels:
@@ -364,7 +364,7 @@ def predict_judgments(
             aggregated.
     """
     require_known_ending(out, answers)
-    find_files([answers])
+    find_files_of_sources([answers])
     # answers are read by the scales of the main question's calibrator, which all share
     calibrators = load_each(folder)
     main, model = next(iter(calibrators.items()))
@@ -494,7 +494,7 @@ def build_mixed_start_settings(questions: Questionnaire) -> dict[str, object]:
     """Return the settings of a network that begins as ordinal mixed effects; none where answers have no order."""
     # takes a second to import
     from pollex.calibration.models.ordinal import OrdinalMixedEffects
-    from pollex.calibration.thumbs import HIDDEN_UNITS_A_LAYER, PENALTY_STRENGTHS
+    from pollex.calibration.thumbs import HIDDEN_UNITS_A_LAYER, NETWORK_PENALTY_STRENGTHS_TRIED
 
     # without an order of answers there are no ordinal mixed effects to begin from
     if not questions.scale().ordinal:
@@ -504,7 +504,7 @@ def build_mixed_start_settings(questions: Questionnaire) -> dict[str, object]:
         "start": OrdinalMixedEffects(),
         "h1": HIDDEN_UNITS_A_LAYER,
         "h2": HIDDEN_UNITS_A_LAYER,
-        "strengths": PENALTY_STRENGTHS,
+        "strengths": NETWORK_PENALTY_STRENGTHS_TRIED,
         "seeds": MIXED_START_SEEDS,
     }
 

@@ -10,28 +10,28 @@ from pathlib import Path
 import numpy as np
 from sklearn.base import clone
 
-from pollex.calibration import JSON_NAME
+from pollex.calibration import CALIBRATOR_FILE_NAME
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.folds import assign_folds
-from pollex.calibration.judgments import Judgments, pair_predictions
+from pollex.calibration.folds import assign_groups_to_folds
+from pollex.calibration.judgments import Judgments, pair_predictions_with_judgments
 from pollex.calibration.models import get_model_class, get_model_name, list_model_names
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import load_each
 from pollex.conversations.conversation import Conversation
 from pollex.errors import BadInput, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.files import find_files
-from pollex.formats.write import require_writable
+from pollex.formats.files import find_files_of_sources
+from pollex.formats.write import require_writable_output_path
 from pollex.graphs.context import NullProgress, Progress
 from pollex.measures.arrays import Floats, Ints
-from pollex.measures.correlations import MeasurementLevel, estimate_alpha
+from pollex.measures.correlations import MeasurementLevel, estimate_krippendorff_alpha
 from pollex.measures.distributions import (
     PredictionQuality,
     Predictions,
-    assess_by_group,
     assess_predictions,
-    draw_reliability,
-    estimate_difference,
+    assess_predictions_by_group,
+    estimate_difference_of_prediction_measure,
+    make_reliability_diagrams,
 )
 from pollex.measures.intervals import CONFIDENCE_LEVEL, MIN_UNITS_FOR_INTERVAL, Figure, LabelSupport
 from pollex.outputs import write_text
@@ -157,7 +157,7 @@ class MeasuringBench:
             self.folds,
             self.groups,
         )
-        return pair_predictions(proba, self.given, self.questions.scale())
+        return pair_predictions_with_judgments(proba, self.given, self.questions.scale())
 
 
 def rebuild_unfitted_model(
@@ -233,7 +233,7 @@ def split_bench(
         )
 
     # folds number the places of these rows; the bench wants the rows themselves
-    folds = assign_folds(
+    folds = assign_groups_to_folds(
         np.arange(len(rows)),
         min(REPORT_FOLDS, len(rows)),
         np.random.default_rng(seed),
@@ -286,14 +286,14 @@ def measure_saved(
     # a prediction for each judgment, as this model expects it of this judge
     judgments = bench.given
     proba = model.predict_proba(bench.X[judgments.row], judgments.names().tolist())
-    predictions = pair_predictions(proba, judgments, bench.questions.scale())
+    predictions = pair_predictions_with_judgments(proba, judgments, bench.questions.scale())
     figures = assess_predictions(
         predictions,
         bench.rng,
         bench.effort.resamples,
         bench.smece_resamples(is_main=False),
     )
-    behind = estimate_difference(
+    behind = estimate_difference_of_prediction_measure(
         predictions,
         own_predictions,
         "log_loss",
@@ -331,7 +331,7 @@ def measure_baselines(
         else:
             yield replace(
                 compared,
-                behind=estimate_difference(
+                behind=estimate_difference_of_prediction_measure(
                     predictions, own_predictions, "log_loss", bench.rng, bench.effort.resamples
                 ),
             )
@@ -407,7 +407,7 @@ def measure_subgroups(
     assessments = {}
     for column, labels in columns.items():
         if len(set(labels)) > 1:
-            assessed = assess_by_group(
+            assessed = assess_predictions_by_group(
                 predictions,
                 labels,
                 bench.rng,
@@ -457,7 +457,7 @@ def measure_question_gains(
                 # not every model can be fitted to the questions that are left
                 gain = Figure(None, n=len(whole), undefined=error.what)
             else:
-                gain = estimate_difference(
+                gain = estimate_difference_of_prediction_measure(
                     fewer,
                     whole,
                     "log_loss",
@@ -802,12 +802,12 @@ def report_calibrator(
         BadInput: A table can't be read, or only one text has a judgment of the main question.
     """
     # before the long work: the page must be writable, and must not replace an input
-    require_writable(
+    require_writable_output_path(
         out,
         answers,
         judgments,
         folder,
-        folder / JSON_NAME,
+        folder / CALIBRATOR_FILE_NAME,
         folder / TRAINING_FILE_NAME,
         *texts,
     )
@@ -843,7 +843,7 @@ def measure_calibrator(
     progress: Progress | None = None,
 ) -> tuple[TablesRead, CalibrationData]:
     """Measure a calibrator beside simpler models; see `report_calibrator`."""
-    find_files([answers, judgments])
+    find_files_of_sources([answers, judgments])
     calibrators = load_each(folder)
     training = read_training_record(folder)
     # all questions share the tables; the first calibrator is that of the main one
@@ -906,7 +906,7 @@ def measure_calibrator(
             seed=bench.seed,
             learned_from=seen_rows,
             support=LabelSupport(judged_rows.labels),
-            agreement=estimate_alpha(
+            agreement=estimate_krippendorff_alpha(
                 judged_rows.row,
                 judged_rows.judge,
                 judged_rows.answer,
@@ -922,7 +922,7 @@ def measure_calibrator(
                 *measure_baselines(bench, model, predictions),
             ),
             reliabilities=tuple(
-                draw_reliability(
+                make_reliability_diagrams(
                     predictions.proba, judged_rows.answer, judged_rows.row, scale.values
                 )
             ),

@@ -11,25 +11,25 @@ import numpy as np
 
 from pollex.calibration.active_learning import (
     LabelQueries,
-    make_text_vectors,
-    measure_predictive_variance,
-    select_queries,
+    choose_texts_to_label_next,
+    compute_relative_variance_of_prediction,
+    make_vectors_for_choosing_labels,
 )
 from pollex.calibration.judgments import Judgments
 from pollex.calibration.questionnaire import Questionnaire
 from pollex.calibration.storage import load
 from pollex.errors import WrongUse
-from pollex.formats.files import find_files
+from pollex.formats.files import find_files_of_sources
 from pollex.formats.label_files import (
     LABEL_FILE_ENDINGS,
-    LabelRequest,
+    LabelRequestRow,
     load_sheet_questions,
-    require_unfilled,
+    require_label_file_not_filled_in,
     write_label_requests,
 )
 from pollex.formats.write import require_known_ending
 from pollex.measures.arrays import Bools, Floats
-from pollex.measures.distributions import compute_entropy
+from pollex.measures.distributions import compute_entropy_of_distributions
 from pollex.measures.intervals import LabelSupport
 from pollex.rooms.questionnaire.formats.answers import TableIssue
 from pollex.rooms.questionnaire.formats.judgments import compute_expected_answers
@@ -52,7 +52,7 @@ class NextTexts(TabularResult):
         support: How many labels the calibrator was fitted on, in words.
     """
 
-    rows: tuple[LabelRequest, ...]
+    rows: tuple[LabelRequestRow, ...]
     texts: int
     question: str
     model: str
@@ -101,9 +101,9 @@ def choose_next_texts(
     questions = load_sheet_questions(questionnaire, out)
     if out is not None:
         require_known_ending(out, answers, judgments, formats=LABEL_FILE_ENDINGS)
-        require_unfilled(out)
+        require_label_file_not_filled_in(out)
 
-    find_files([answers, *([judgments] if judgments else [])])
+    find_files_of_sources([answers, *([judgments] if judgments else [])])
     model = load(calibrator)
     # a judge that the calibrator never saw has no prediction of its own
     if unknown := sorted(set(judges) - set(model.judges_)):
@@ -157,7 +157,7 @@ def list_label_requests(
     judgments: Judgments | None,
     judges: Sequence[str],
     count: int,
-) -> list[LabelRequest]:
+) -> list[LabelRequestRow]:
     """Return the labels to ask for next: judgments without answers, with predictions."""
     sheet = model.questionnaire_
     # `[text, judge, answer]`; without judges one column for an unknown one
@@ -168,9 +168,9 @@ def list_label_requests(
     )
     is_labeled = mask_known_labels(judgments, sheet, len(X), judges)
     # likeness is by the judge's answers, doubt by the spread of the predicted answer
-    picked: LabelQueries = select_queries(
-        make_text_vectors(make_feature_columns(sheet, X)),
-        measure_predictive_variance(proba, sheet),
+    picked: LabelQueries = choose_texts_to_label_next(
+        make_vectors_for_choosing_labels(make_feature_columns(sheet, X)),
+        compute_relative_variance_of_prediction(proba, sheet),
         is_labeled,
         count,
     )
@@ -182,7 +182,7 @@ def list_label_requests(
         # what is predicted, to be compared with the label when it comes
         figures = {
             "expected": expected,
-            "entropy": float(compute_entropy(p)),
+            "entropy": float(compute_entropy_of_distributions(p)),
             "probabilities": p.tolist(),
         }
         rows.append({"text_id": texts[row]} | question_fields | figures)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
-from pollex.calibration import JSON_NAME
+from pollex.calibration import CALIBRATOR_FILE_NAME
 from pollex.outputs import write_text
 from pollex.rooms.questionnaire.formats.answers import AnswerTable
 from pollex.rooms.questionnaire.formats.judgments import JudgmentTable
@@ -83,7 +83,7 @@ def read_training_record(folder: Path) -> TrainingRecord:
     Args:
         folder: The calibrator's folder or its JSON file.
     """
-    calibrator = folder / JSON_NAME if folder.is_dir() else folder
+    calibrator = folder / CALIBRATOR_FILE_NAME if folder.is_dir() else folder
     try:
         beside = calibrator.with_name(TRAINING_FILE_NAME).read_bytes()
         training_record = TrainingRecord.model_validate_json(beside)

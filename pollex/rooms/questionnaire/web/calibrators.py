@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pollex.calibration import JSON_NAME
+from pollex.calibration import CALIBRATOR_FILE_NAME
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.web.site import Site
 
@@ -44,7 +44,7 @@ def name_calibrators(folders: Sequence[Path]) -> dict[str, Path]:
     """
     paths: dict[str, Path] = {}
     for folder in folders:
-        if not (folder / JSON_NAME).is_file():
+        if not (folder / CALIBRATOR_FILE_NAME).is_file():
             raise BadCalibrator(
                 "there is no calibrator",
                 where=str(folder),
@@ -66,5 +66,5 @@ def name_calibrators(folders: Sequence[Path]) -> dict[str, Path]:
 def find_calibrators_beside(folder: Path) -> dict[str, Path]:
     """Find the calibrators next to a store."""
     return name_calibrators(
-        [path.parent for path in sorted(folder.absolute().parent.glob(f"*/{JSON_NAME}"))]
+        [path.parent for path in sorted(folder.absolute().parent.glob(f"*/{CALIBRATOR_FILE_NAME}"))]
     )

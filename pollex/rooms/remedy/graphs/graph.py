@@ -13,8 +13,8 @@ from langgraph.types import interrupt
 
 from pollex.errors import LimitReached
 from pollex.graphs.batches import finish as recorded
-from pollex.graphs.context import LogContext, get_resources
-from pollex.graphs.findings import shorten_questions
+from pollex.graphs.context import LogContext, get_resources_of_thread
+from pollex.graphs.findings import shorten_question_texts_by_id
 from pollex.rooms.remedy.graphs.state import RemedyState
 from pollex.rooms.remedy.graphs.told import describe_replies
 from pollex.rooms.remedy.graphs.trial import (
@@ -157,14 +157,14 @@ def add_replies_to_update(
         {
             **update,
             **replies,
-            "questions": shorten_questions(trial.questions),
+            "questions": shorten_question_texts_by_id(trial.questions),
         },
     )
 
 
 async def gather_changes(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:  # noqa: ARG001
     """Begin with the changes that the user gave, or with none."""
-    live = await get_resources(runtime, RemedyWork)
+    live = await get_resources_of_thread(runtime, RemedyWork)
     begun = cast(RemedyState, {**INITIAL_STATE, "run": live.run, **live.begun})
     if begun["edits"]:  # where people write the replies, they find all of them at once
         await require_written_replies(
@@ -178,7 +178,7 @@ async def gather_changes(state: RemedyState, runtime: Runtime[RemedyContext]) ->
 
 async def reproduce_failures(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:  # noqa: ARG001
     """Ask again where replies failed and where they went well: under the old prompt, a plain one, and with hints."""
-    live = await get_resources(runtime, RemedyWork)
+    live = await get_resources_of_thread(runtime, RemedyWork)
     # the old prompt, a plain one, and one with a hint for each context
     trial = live.trials["headroom"] = live.make("headroom", ())
     with live.tracer.span("reproduce", kind="node"):
@@ -212,7 +212,7 @@ async def reproduce_failures(state: RemedyState, runtime: Runtime[RemedyContext]
 
 async def propose_changes(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:  # noqa: ARG001
     """Have changes proposed, and vet them."""
-    live = await get_resources(runtime, RemedyWork)
+    live = await get_resources_of_thread(runtime, RemedyWork)
     with live.tracer.span("propose", kind="node") as span:
         proposals = await live.propose(live.trials["headroom"])
         # refused proposals stay in the state, to be told with their reason
@@ -259,7 +259,7 @@ async def accept_proposals(state: RemedyState, runtime: Runtime[RemedyContext]) 
 
 async def select_best_change(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:
     """Try all on half of the contexts, the better half of them on the rest; keep the best."""
-    live = await get_resources(runtime, RemedyWork)
+    live = await get_resources_of_thread(runtime, RemedyWork)
     names = state["edits"]
     # with few changes nothing is to be chosen
     if len(names) <= live.finalists:
@@ -297,7 +297,7 @@ async def select_best_change(state: RemedyState, runtime: Runtime[RemedyContext]
 
 async def test_with_flattery(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:  # noqa: ARG001
     """Plant a prompt that only has replies claim to do well: does the judge believe it?"""
-    live = await get_resources(runtime, RemedyWork)
+    live = await get_resources_of_thread(runtime, RemedyWork)
     with live.tracer.span("flatter", kind="node"):
         trial = await ask_trial(live, live.make("flatter", ()))
 
@@ -310,7 +310,7 @@ async def test_with_flattery(state: RemedyState, runtime: Runtime[RemedyContext]
 
 async def register_plan(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:
     """Write down what is asked, in which order, and how it is decided, before the first reply is asked for."""
-    live = await get_resources(runtime, RemedyWork)
+    live = await get_resources_of_thread(runtime, RemedyWork)
     trial = live.trials["prove"] = live.make("prove", list_prompt_texts(state))
     await live.register(live.run, trial, list_prompt_texts(state))
     # a cap ended it before: what wasn't asked then is left out
@@ -326,7 +326,7 @@ async def register_plan(state: RemedyState, runtime: Runtime[RemedyContext]) -> 
 
 async def prove_changes(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:
     """Ask for and judge the replies of a wave, both arms in turn."""
-    live = await get_resources(runtime, RemedyWork)
+    live = await get_resources_of_thread(runtime, RemedyWork)
     trial = live.trials["prove"]
     # where a cap ended an earlier try, its cut stays as it was
     ended = read_step_result(live.store, live.run, CUT_RECORD_NAME) or {}
@@ -382,7 +382,7 @@ async def prove_changes(state: RemedyState, runtime: Runtime[RemedyContext]) -> 
 
 async def look_at_results(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:
     """Look at what came in, and decide whether to go on."""
-    live = await get_resources(runtime, RemedyWork)
+    live = await get_resources_of_thread(runtime, RemedyWork)
     trial = live.trials["prove"]
     at = state["look"]
     names = state["edits"]
@@ -434,7 +434,7 @@ async def look_at_results(state: RemedyState, runtime: Runtime[RemedyContext]) -
 
 async def compare_replies(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:
     """Have a second judge compare the replies without rubrics, and judge them by other words."""
-    live = await get_resources(runtime, RemedyWork)
+    live = await get_resources_of_thread(runtime, RemedyWork)
     second_opinions = dict[str, JsonDict]()
     with live.tracer.span("compare", kind="node"):
         # only gains are compared: a reader costs calls
@@ -477,7 +477,7 @@ async def compare_replies(state: RemedyState, runtime: Runtime[RemedyContext]) -
 
 async def wait_for_people(state: RemedyState, runtime: Runtime[RemedyContext]) -> RemedyState:
     """Wait for people to compare pairs, where that was asked for: resumed with their choices by pair."""
-    live = await get_resources(runtime, RemedyWork)
+    live = await get_resources_of_thread(runtime, RemedyWork)
     chosen = dict[str, str]()
     if (arm := choose_compared_arm(state)) != OLD_ARM and (
         pairs := live.sheet(live.trials["prove"], arm)
@@ -492,7 +492,7 @@ async def wait_for_people(state: RemedyState, runtime: Runtime[RemedyContext]) -
 
 async def conclude_run(state: RemedyState, runtime: Runtime[RemedyContext]) -> dict[str, object]:
     """Conclude on each change that was proven, and record what the run came to."""
-    live = await get_resources(runtime, RemedyWork)
+    live = await get_resources_of_thread(runtime, RemedyWork)
     if state["ended"]:
         # conclusions fit models: a thread keeps the loop free
         verdicts = await asyncio.to_thread(live.conclude, live, state)

@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pollex.graphs.findings import MAX_RESULTS_SHOWN, MAX_WORST_RESULTS_SHOWN, shorten_text
+from pollex.graphs.findings import (
+    MAX_RESULTS_SHOWN,
+    MAX_WORST_RESULTS_SHOWN,
+    shorten_text_to_state_line,
+)
 from pollex.measures.arrays import Floats
 from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply
 from pollex.rooms.remedy.graphs.trial import Trial
@@ -97,7 +101,9 @@ def _describe_context(
             if isinstance(reply, AssistantReply):
                 reply_texts[name] = reply.text
 
-        row["replies"] = {name: shorten_text(text) for name, text in reply_texts.items()}
+        row["replies"] = {
+            name: shorten_text_to_state_line(text) for name, text in reply_texts.items()
+        }
 
     # what a reader without rubrics preferred, where it was asked
     preferred = {}

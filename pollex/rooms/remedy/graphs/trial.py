@@ -10,7 +10,7 @@ import numpy as np
 from pollex.agents.roles import Judge, answer_each_question
 from pollex.errors import AnswersPending
 from pollex.gateway.calls import estimate_tokens
-from pollex.graphs.batches import BatchWork, await_all
+from pollex.graphs.batches import BatchWork, await_all_or_cancel_others
 from pollex.measures.arrays import Floats
 from pollex.rooms.remedy.agents.assistant import (
     Assistant,
@@ -187,7 +187,7 @@ async def ask_trial(
     places = trial.places(where, arms)
     live.progress.start(trial.name, len(places))
     # as many at once as the semaphore lets through
-    await await_all(reply_and_judge(live, trial, place) for place in places)
+    await await_all_or_cancel_others(reply_and_judge(live, trial, place) for place in places)
     live.outcomes.update({"asked": len(trial.contexts if where is None else where)})
     await live.store.settle()
 
@@ -346,5 +346,5 @@ async def ask_second_judge(live: RemedyWork, second: SecondReader, arm: int) -> 
         live.progress.advance("compare")
 
     live.progress.start("compare", n)
-    await await_all(compare(index) for index in range(n))
+    await await_all_or_cancel_others(compare(index) for index in range(n))
     return trial.arrays.preferred(wins)

@@ -13,9 +13,9 @@ from pollex.agents.embedded.view import (
 from pollex.conversations.conversation import Label
 from pollex.conversations.logs import BadRow, Logs
 from pollex.formats.fields import ReadOptions
-from pollex.formats.write import require_writable
+from pollex.formats.write import require_writable_output_path
 from pollex.graphs.context import Progress
-from pollex.measures.intervals import Figure, compute_share_interval
+from pollex.measures.intervals import Figure, compute_clopper_pearson_interval
 from pollex.outputs import write_text
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext, shuffle_contexts
 from pollex.rooms.remedy.services.advice import PromptAdvice, find_advice
@@ -27,7 +27,7 @@ from pollex.rooms.remedy.services.contexts import (
     read_rubric_occurrences,
 )
 from pollex.rooms.remedy.services.prompt_text import PromptText
-from pollex.rubrics.headlines import list_outcomes
+from pollex.rubrics.headlines import list_rubrics_of_conversation_endings
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import RunOptions
@@ -69,7 +69,7 @@ class BriefedTarget:
     @property
     def share(self) -> Figure:
         """Of conversations in which it fails."""
-        low, high = compute_share_interval(len(self.contexts), self.asked, units=None)
+        low, high = compute_clopper_pearson_interval(len(self.contexts), self.asked, units=None)
         return Figure(len(self.contexts) / self.asked, low, high, self.asked)
 
     @property
@@ -209,7 +209,7 @@ def write_brief(
         WrongUse: The target can't be one.
     """
     if out is not None:
-        require_writable(out, *list_file_names(logs, rubrics, prompt))
+        require_writable_output_path(out, *list_file_names(logs, rubrics, prompt))
 
     # without a prompt the brief tells of replies alone
     text = None
@@ -244,7 +244,7 @@ def write_brief(
 
     # What tells how it came out leads no list, but a reader looks for it: it stands here with the
     # reason.
-    outcomes = list_outcomes(rubric_set.rubrics)
+    outcomes = list_rubrics_of_conversation_endings(rubric_set.rubrics)
     # a target that was named is told alone
     if target:
         listed = []

@@ -8,7 +8,7 @@ from pollex.conversations.conversation import format_openai_messages
 from pollex.conversations.logs import BadRow, Logs
 from pollex.errors import BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.write import write_folder
+from pollex.formats.write import write_text_files_into_folder
 from pollex.graphs.context import Progress
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext, shuffle_contexts
 from pollex.rooms.remedy.formats.cases import (
@@ -191,7 +191,7 @@ def write_cases(
         model = rubric_set.judge.name
 
     texts = render_case_files(to, shown, model)
-    write_folder(out, texts, *list_file_names(logs, rubrics, prompt))
+    write_text_files_into_folder(out, texts, *list_file_names(logs, rubrics, prompt))
     # kept, so that a later proof knows what somebody may have tuned on
     hashes = sorted({contexts[case.id].conversation.text_hash[:16] for case in shown})
     with Store.open(run.store) as store:

@@ -29,7 +29,7 @@ from pollex.rooms.remedy.measures.proofs import (
 from pollex.rooms.remedy.services.people import estimate_preference
 from pollex.rooms.remedy.services.result import STRATUM_NAMES, VERDICTS_BY_RANK
 from pollex.rooms.remedy.services.trials import GatheredContexts
-from pollex.selection.threshold import fit_calibration
+from pollex.selection.threshold import fit_logistic_calibration_curve
 from pollex.services.evaluate import (
     FEWEST_CONVERSATIONS_OF_TURNS,
     count_user_turns,
@@ -329,7 +329,7 @@ def estimate_thumbs_effect(
         # labels of one kind alone fit nothing
         if up[rows].all() or not up[rows].any():
             continue
-        fitted = fit_calibration(x[rows], up[rows])
+        fitted = fit_logistic_calibration_curve(x[rows], up[rows])
         differences = average_by_user(
             fitted.probability(new[judged]) - fitted.probability(old[judged]),
             users,

@@ -13,10 +13,10 @@ from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.graphs.context import Progress
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext, is_answerable_reply
-from pollex.rubrics.answers import NEUTRAL_VALUE, Answer, Question
+from pollex.rubrics.answers import MIDDLE_OPTION_VALUE, Answer, Question
 from pollex.rubrics.headlines import list_headlines
 from pollex.rubrics.judge_settings import DEFAULT_EMBEDDING_MODEL
-from pollex.rubrics.lint import mark_words
+from pollex.rubrics.lint import find_lint_in_rubric_sentence
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Rubric
 from pollex.rubrics.rubric_set import RubricSet
@@ -115,7 +115,7 @@ def find_rubric_occurrences(
         came_up = []
         for conversation, answer in answers[rubric.id]:
             if not answer.never_came_up:
-                came_up.append((conversation, answer, answer.value() > NEUTRAL_VALUE))
+                came_up.append((conversation, answer, answer.value() > MIDDLE_OPTION_VALUE))
 
         # replies where it holds, and where it doesn't
         places: dict[bool, list[ReplyContext]] = {True: [], False: []}
@@ -339,7 +339,7 @@ def explain_no_target(rubric_set: RubricSet, held: RubricOccurrences) -> str:
     the whole.
     """
     # a rubric of two parts is refused before its figures are looked at
-    for mark in mark_words(held.rubric):
+    for mark in find_lint_in_rubric_sentence(held.rubric):
         if mark.why.startswith(TWO_PARTS_MARK):
             return f"{mark.why}{'; better: ' + ' · '.join(mark.better) if mark.better else ''}"
 
@@ -428,7 +428,9 @@ def measure_surviving_share(rubric_set: RubricSet, held: RubricOccurrences) -> f
         for context in held.replies:
             (answer,) = await answer_each_question(judge, context.cut, [question])
             surviving += (
-                isinstance(answer, Answer) and bool(answer.turns) and answer.value() > NEUTRAL_VALUE
+                isinstance(answer, Answer)
+                and bool(answer.turns)
+                and answer.value() > MIDDLE_OPTION_VALUE
             )
 
         return surviving

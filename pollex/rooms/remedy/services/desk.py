@@ -69,7 +69,7 @@ from pollex.rooms.remedy.services.result import (
     build_reply_rows,
 )
 from pollex.rooms.remedy.services.trials import GatheredContexts, require_enough_failures
-from pollex.rubrics.answers import NEUTRAL_VALUE, Answer
+from pollex.rubrics.answers import MIDDLE_OPTION_VALUE, Answer
 from pollex.runs.by_model import make_prompt_asker
 from pollex.runs.options import ModelOptions
 from pollex.runs.roles import RunRoles, build_run_roles, restore_judge
@@ -591,7 +591,7 @@ async def measure_judge_agreement(
     alone = []
     for *_, answer in answered:
         alone.append(
-            float(not answer.never_came_up and answer.value(question.options) > NEUTRAL_VALUE)
+            float(not answer.never_came_up and answer.value(question.options) > MIDDLE_OPTION_VALUE)
         )
 
     kappa = estimate_weighted_kappa(

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from pollex.agents.embedded.events.signal import name_rubric_family
-from pollex.conversations.conversation import PROMPT_VERSION_UNKNOWN
+from pollex.conversations.conversation import NAME_OF_UNKNOWN_PROMPT_VERSION
 from pollex.errors import BadRubrics, WrongUse
 from pollex.measures.intervals import Figure
-from pollex.rubrics.rubric import Rubric, is_built_in
+from pollex.rubrics.rubric import Rubric, is_built_in_source
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import measure_share
+from pollex.rubrics.worth import compute_share_with_interval
 from pollex.runs.options import RunOptions
 from pollex.services.held import ScoredConversation, read_held_rubrics
 from pollex.services.results import Result
@@ -157,7 +157,7 @@ def get_rubric_family(rubric: Rubric | JsonObject) -> str:
     facts = _get_rubric_facts(rubric)
     source = str(facts.get("source", ""))
     name = name_rubric_family(source)
-    if name != source or (is_built_in(source) and ":" in source and len(source) <= 60):
+    if name != source or (is_built_in_source(source) and ":" in source and len(source) <= 60):
         rubric_key = name
     else:
         rubric_key = facts["id"]
@@ -472,8 +472,12 @@ def _build_life(
         weeks=_compute_shares(weeks),
         releases=_compute_shares(releases),
         # thumbs down where it holds, and elsewhere
-        down_with=measure_share(thumbs[True, True], thumbs[True, True] + thumbs[True, False]),
-        down_without=measure_share(thumbs[False, True], thumbs[False, True] + thumbs[False, False]),
+        down_with=compute_share_with_interval(
+            thumbs[True, True], thumbs[True, True] + thumbs[True, False]
+        ),
+        down_without=compute_share_with_interval(
+            thumbs[False, True], thumbs[False, True] + thumbs[False, False]
+        ),
         events=tuple(
             sorted(
                 _iterate_life_events(rubric["id"], name, own_remarks, sets, events),
@@ -484,10 +488,10 @@ def _build_life(
 
 
 def _compute_shares(counts: Counter[tuple[str, bool]]) -> dict[str, Figure]:
-    names = sorted({name for name, _ in counts} - {PROMPT_VERSION_UNKNOWN})
+    names = sorted({name for name, _ in counts} - {NAME_OF_UNKNOWN_PROMPT_VERSION})
     shares: dict[str, Figure] = {}
     for name in names:
-        shares[name] = measure_share(
+        shares[name] = compute_share_with_interval(
             counts[name, True],
             counts[name, True] + counts[name, False],
         )

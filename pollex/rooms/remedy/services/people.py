@@ -8,7 +8,11 @@ import numpy as np
 
 from pollex.errors import BadInput
 from pollex.measures.distributions import compute_wilson_bounds
-from pollex.measures.share import MIN_LABELS, LabeledSample, estimate_share_at_random
+from pollex.measures.share import (
+    MIN_LABELS_FOR_SHARE_ESTIMATE,
+    LabeledSample,
+    estimate_share_from_random_labels,
+)
 from pollex.rooms.remedy.agents.assistant import read_keyed_lines
 from pollex.rooms.remedy.conversations.reply_context import hash_to_random_order
 from pollex.rooms.remedy.graphs.trial import Trial
@@ -154,11 +158,11 @@ def estimate_preference(
 
     answered = list(preferences)
     # with fewer pairs the interval would say nothing
-    if len(answered) < MIN_LABELS:
+    if len(answered) < MIN_LABELS_FOR_SHARE_ESTIMATE:
         return {
             "value": None,
             "n": len(answered),
-            "reason": f"{MIN_LABELS - len(answered)} more pairs are needed",
+            "reason": f"{MIN_LABELS_FOR_SHARE_ESTIMATE - len(answered)} more pairs are needed",
         }
 
     if wins is not None:
@@ -172,7 +176,7 @@ def estimate_preference(
     # the share, corrected by the pairs that only the reader compared
     good = np.array(list(preferences.values()))
     user = trial.arrays.user
-    share = estimate_share_at_random(
+    share = estimate_share_from_random_labels(
         LabeledSample(
             good,
             guess[answered],

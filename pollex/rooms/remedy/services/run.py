@@ -7,7 +7,7 @@ from pollex.conversations.logs import Logs
 from pollex.conversations.redaction import find_identifiers
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.write import require_writable
+from pollex.formats.write import require_writable_output_path
 from pollex.graphs.context import Progress
 from pollex.outputs import is_own_page, require_folder, require_output, require_replaceable
 from pollex.rooms.remedy.agents.assistant_process import ProcessAssistant
@@ -110,7 +110,7 @@ def prove_prompt_changes(
         for prompt in (*options.prompts, *options.edits):
             edits.append(str(parse_named_file(prompt)[1]))
 
-        require_writable(out, *list_file_names(logs, rubrics, edits), regular=True)
+        require_writable_output_path(out, *list_file_names(logs, rubrics, edits), regular=True)
     require_writable_places(out, people=options.people > 0)
 
     # prompts by the names that their users gave

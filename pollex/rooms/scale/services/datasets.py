@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
-from pollex.formats.read_logs import read_rows
+from pollex.formats.read_logs import read_logs_from_rows
 from pollex.rooms.scale.services.parts import write_parquet
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.score import read_unedited
@@ -76,7 +76,7 @@ class _DatasetBatchScorer:
         from pyarrow import BufferReader, parquet
 
         # the forms of rows are found out anew in each batch
-        logs = read_rows(batch.to_pylist(), options=ReadOptions())
+        logs = read_logs_from_rows(batch.to_pylist(), options=ReadOptions())
         scores = self._scorer.scores(logs.conversations)
 
         # the same Parquet as that of parts, so that columns and types are equal

@@ -25,16 +25,21 @@ from pollex.graphs.context import Progress
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import estimate_auc, estimate_auc_difference
 from pollex.measures.correlations import make_pearson_statistic
-from pollex.measures.intervals import Figure, Measure, estimate_figures, make_mean_statistic
+from pollex.measures.intervals import (
+    Figure,
+    Measure,
+    estimate_figures_on_same_resamples,
+    make_weighted_mean_statistic,
+)
 from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Unanswered
-from pollex.rubrics.judge_settings import MAX_RUBRICS_IN_A_CALL, JudgeSettings
+from pollex.rubrics.judge_settings import MAX_RUBRICS_PER_MODEL_CALL, JudgeSettings
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
 from pollex.rubrics.records import LLM_JUDGE_KIND, ChosenRubric, JudgeRecord
-from pollex.rubrics.rubric import ANSWERED_DISTILLED
+from pollex.rubrics.rubric import ANSWERED_BY_DISTILLED_JUDGE
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, compute_answer_value
-from pollex.rubrics.worth import measure_share
+from pollex.rubrics.worth import compute_share_with_interval
 from pollex.runs.learn_runs import refit_rubric_set as run_refit
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.runs.roles import (
@@ -137,7 +142,9 @@ def _measure_rubric_fidelity(
         # conversations that belong together are drawn together
         blocks = number_dependent_blocks([p[2] for p in pairs])
         measure = {"r": Measure(make_pearson_statistic(x, y), empty="the answers are all alike")}
-        figure = estimate_figures(measure, blocks, np.random.default_rng(0), 500)["r"]
+        figure = estimate_figures_on_same_resamples(measure, blocks, np.random.default_rng(0), 500)[
+            "r"
+        ]
 
     # rubrics below the limit go, or stay with the model
     able = figure.value is not None and figure.value >= least
@@ -165,7 +172,7 @@ def measure_cascade(distilled: Floats, model: Floats, up: Bools) -> tuple[Cascad
         rows.append(
             CascadeRow(
                 share,
-                measure_share(int(((p >= 0.5) == up).sum()), len(up)),
+                compute_share_with_interval(int(((p >= 0.5) == up).sum()), len(up)),
             )
         )
 
@@ -180,9 +187,9 @@ def measure_log_loss(
     """Measure the mean log-loss of probabilities, in nats, with its interval."""
     clipped = np.clip(probability, 1e-6, 1 - 1e-6)
     losses = -np.log(np.where(up, clipped, 1 - clipped))
-    return estimate_figures({"l": Measure(make_mean_statistic(losses))}, np.arange(len(up)), rng)[
-        "l"
-    ]
+    return estimate_figures_on_same_resamples(
+        {"l": Measure(make_weighted_mean_statistic(losses))}, np.arange(len(up)), rng
+    )["l"]
 
 
 JUDGING_COMMANDS = ("learn", "refit", "score", "evaluate", "label")
@@ -518,7 +525,7 @@ async def _distill_in_run(
 
 def _sign_rubric(rubric: ChosenRubric, by: Mapping[str, str]) -> ChosenRubric:
     if by.get(rubric.id) == "distilled":
-        return rubric.model_copy(update={"answered_by": ANSWERED_DISTILLED})
+        return rubric.model_copy(update={"answered_by": ANSWERED_BY_DISTILLED_JUDGE})
     return rubric
 
 
@@ -545,7 +552,7 @@ async def _build_roles(
     staff = build_embedded_run_roles(rubric_set.domain, embedder)
     options = JudgeSettings(embedding_model=embedder.model, scale=record.scale)
     judge_record = JudgeRecord(
-        kind=ANSWERED_DISTILLED,
+        kind=ANSWERED_BY_DISTILLED_JUDGE,
         name=f"distilled from {record.name}",
         fingerprint="",
         options=options,
@@ -674,4 +681,4 @@ def count_model_calls(rubrics: Sequence[ChosenRubric]) -> int:
     for kind in ("sat", "dsat"):
         sides.append(sum(r.polarity == kind and not r.answered_by for r in rubrics))
 
-    return sum(ceil(size / MAX_RUBRICS_IN_A_CALL) for size in sides)
+    return sum(ceil(size / MAX_RUBRICS_PER_MODEL_CALL) for size in sides)

@@ -13,7 +13,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.places import StoragePath
 from pollex.graphs.context import Progress
 from pollex.measures.intervals import Figure
-from pollex.measures.share import estimate_expected_share
+from pollex.measures.share import estimate_share_from_probability_sums
 from pollex.rooms.scale.formats.units import UNIT_BYTES, LogUnit, cut_into_units
 from pollex.rooms.scale.services.part_writer import PartWriter
 from pollex.rooms.scale.services.parts import (
@@ -138,7 +138,7 @@ class PartsResult(TabularResult):
         # the share and its interval come from sums alone, without the scores
         squares = math.fsum(part.squares for part in self.parts)
         n = sum(part.probabilities for part in self.parts)
-        return estimate_expected_share(
+        return estimate_share_from_probability_sums(
             math.fsum(totals),
             squares,
             n,

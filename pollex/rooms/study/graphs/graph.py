@@ -7,9 +7,18 @@ from functools import partial
 from langgraph.graph import StateGraph
 
 from pollex.conversations.conversation import Conversation, Turn
-from pollex.graphs.batches import BatchState, BatchWork, add_batches, make_item_node
+from pollex.graphs.batches import (
+    BatchState,
+    BatchWork,
+    add_batch_nodes_to_graph,
+    make_graph_node_of_item_function,
+)
 from pollex.graphs.context import Context
-from pollex.graphs.findings import MAX_ANSWERS_SHOWN, MAX_REASON_CHARACTERS, shorten_text
+from pollex.graphs.findings import (
+    MAX_ANSWERS_SHOWN,
+    MAX_REASON_CHARACTERS,
+    shorten_text_to_state_line,
+)
 from pollex.rooms.study.agents.llm.simulator import (
     DialogueScene,
     DialogueSimulator,
@@ -56,7 +65,7 @@ class SimulateWork(BatchWork):
         quality = dialogue.metadata.get("quality") or {}
         unproven = int(about.get("unproven_quotes") or 0)
         row = {
-            "why": shorten_text(
+            "why": shorten_text_to_state_line(
                 about.get("detail") or describe_quality(quality), MAX_REASON_CHARACTERS
             ),
             "quality": dict(list(quality.items())[:MAX_ANSWERS_SHOWN]),
@@ -101,7 +110,10 @@ class SimulateWork(BatchWork):
 
         first = f"{turns[0].role}: {turns[0].content}"
         last = f"{turns[-1].role}: {turns[-1].content}"
-        return {"begins": shorten_text(first), "ends": shorten_text(last)}
+        return {
+            "begins": shorten_text_to_state_line(first),
+            "ends": shorten_text_to_state_line(last),
+        }
 
     def keep(self, dialogue: Conversation) -> None:
         """Store a dialogue, or why there is none, and settle its scene."""
@@ -127,7 +139,7 @@ def describe_quality(quality: Mapping[str, str]) -> str:
     return "; ".join(words for _, words in sorted(answers, key=lambda answer: answer[0]))
 
 
-@make_item_node(SimulateWork)
+@make_graph_node_of_item_function(SimulateWork)
 async def converse(live: SimulateWork, id_: str) -> None:
     """Hold each dialogue of the batch, or store why there is none."""
     # a dialogue that fails is stored here; others wait for the questions of quality
@@ -148,7 +160,7 @@ async def converse(live: SimulateWork, id_: str) -> None:
             )
 
 
-@make_item_node(SimulateWork)
+@make_graph_node_of_item_function(SimulateWork)
 async def check_quality(live: SimulateWork, id_: str) -> None:
     """Ask the questions of quality about each dialogue that was held, and store it with the answers."""
     scene = live.scenes[id_]
@@ -206,7 +218,7 @@ def make_stored_dialogue(
 
 def build() -> StateGraph[BatchState, SimulateContext, BatchState, BatchState]:
     """Build the graph, uncompiled."""
-    return add_batches(
+    return add_batch_nodes_to_graph(
         StateGraph(BatchState, context_schema=SimulateContext),
         [converse],
         [check_quality],

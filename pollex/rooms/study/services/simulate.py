@@ -9,7 +9,7 @@ from pathlib import Path
 from pollex.agents.llm.asker import PromptAsker
 from pollex.conversations.conversation import Conversation, format_openai_messages, format_sources
 from pollex.errors import WrongUse
-from pollex.formats.write import require_writable, write_json_lines
+from pollex.formats.write import require_writable_output_path, write_json_lines
 from pollex.gateway.calls import Call, CompletedReply, Outcome
 from pollex.graphs.context import Progress
 from pollex.graphs.run import carry_out_run
@@ -218,7 +218,7 @@ def simulate_dialogues(
     name = require_model_name(model, MODEL_NEEDED_REASON)
     scenes = list_scenes(topics, systems, documents)
     if out is not None:
-        require_writable(out, topics)
+        require_writable_output_path(out, topics)
 
     # documents are read once a model is known, and checked against the topics
     def simulator(asker: PromptAsker) -> DialogueSimulator:

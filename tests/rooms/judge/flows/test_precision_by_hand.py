@@ -10,7 +10,7 @@ from recorded_runs import Recorded
 from web_site import client_of, made_app
 
 from pollex.conversations.conversation import Conversation, Label, Turn
-from pollex.measures.intervals import compute_share_interval
+from pollex.measures.intervals import compute_clopper_pearson_interval
 from pollex.rooms.judge.agents.votes import JudgeEnsemble, RatingRule, RatingTask, make_question
 from pollex.rooms.judge.formats.verdicts import iterate_vote_rows
 from pollex.rooms.judge.selection.consensus import get_interval_ends
@@ -93,7 +93,9 @@ async def test_precision_and_its_curves_over_runs_and_tau_are_those_counted_by_h
         1 / 3,
         4 / 7,
     )
-    assert get_interval_ends(passed.precision) == pytest.approx(compute_share_interval(3, 4))
+    assert get_interval_ends(passed.precision) == pytest.approx(
+        compute_clopper_pearson_interval(3, 4)
+    )
     assert found.people[0].texts == found.people[1].texts == 0
     by_runs = {point.n: point.sides for point in found.by_runs}
     assert list(by_runs) == [1, 2, 3, 4, 5]

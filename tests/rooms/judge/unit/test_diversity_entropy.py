@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, entropy
 
-from pollex.measures.intervals import compute_share_interval
+from pollex.measures.intervals import compute_clopper_pearson_interval
 from pollex.rooms.judge.agents.votes import compute_diversity_entropy, find_mode
 from pollex.rooms.judge.selection.consensus import (
     TIE_MODE,
@@ -58,7 +58,7 @@ def test_the_sides_of_tau_are_those_counted_by_hand_and_nothing_on_a_side_has_no
 @pytest.mark.parametrize(("hits", "n"), [(0, 5), (5, 5), (3, 10), (89, 100)])
 def test_intervals_of_shares_are_those_of_scipy(hits: int, n: int) -> None:
     expected = binomtest(hits, n).proportion_ci(0.95, "exact")
-    assert compute_share_interval(hits, n) == pytest.approx(
+    assert compute_clopper_pearson_interval(hits, n) == pytest.approx(
         (expected.low, expected.high), abs=1e-12
     )
     assert TauSide(n, hits, 0).as_json["interval"] == pytest.approx(
@@ -110,7 +110,9 @@ def test_each_fold_is_cut_at_the_tau_of_the_others_as_counted_by_hand() -> None:
     found = crossfit_tau(de, picked, truth, 0.9, folds)
     assert (found.passed, found.left) == (TauSide(5 + 3, 3 + 3, 0), TauSide(1 + 3, 1 + 3, 0))
     assert found.passed.precision.value == 6 / 8
-    assert get_interval_ends(found.passed.precision) == pytest.approx(compute_share_interval(6, 8))
+    assert get_interval_ends(found.passed.precision) == pytest.approx(
+        compute_clopper_pearson_interval(6, 8)
+    )
     # on what it was fitted to it looks better
     assert fit_tau(de, picked, truth, 0.9).precision.value == 1.0
     # Where the others reach no precision a fold passes nothing; fold 1 goes by fold 0, which is
@@ -131,16 +133,16 @@ def test_conversations_that_go_together_count_as_one_in_intervals() -> None:
     assert (paired.passed.n, paired.passed.right) == (alone.passed.n, alone.passed.right) == (8, 5)
     assert (paired.passed.units, paired.units, alone.passed.units) == (3, 3, None)
     assert get_interval_ends(paired.passed.precision) == pytest.approx(
-        compute_share_interval(5 * 3 / 8, 3)
+        compute_clopper_pearson_interval(5 * 3 / 8, 3)
     )
     assert (get_interval_ends(paired.coverage), get_interval_ends(alone.coverage)) == (
-        compute_share_interval(3, 3),
-        compute_share_interval(8, 8),
+        compute_clopper_pearson_interval(3, 3),
+        compute_clopper_pearson_interval(8, 8),
     )
     fitted = fit_tau(de, picked, truth, 0.7, users)
     assert (fitted.passed, fitted.right, fitted.units) == (4, 3, 2)
     assert get_interval_ends(fitted.precision) == pytest.approx(
-        compute_share_interval(3 * 2 / 4, 2)
+        compute_clopper_pearson_interval(3 * 2 / 4, 2)
     )
 
 

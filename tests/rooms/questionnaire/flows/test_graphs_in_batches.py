@@ -12,7 +12,7 @@ from plain_judges import PlainJudge, except_for, likert, raises
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.errors import ModelRefused, ResumeRefused, StoreDamaged
-from pollex.graphs.run import compile_on, make_run_config
+from pollex.graphs.run import compile_graph_with_checkpoints, make_run_config
 from pollex.rooms.questionnaire.graphs.graph import build
 from pollex.rooms.questionnaire.services.ask import ask_all_conversations
 from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Question, Unanswered
@@ -51,7 +51,7 @@ async def asked(store: Store, judge: PlainJudge, **setting: Any) -> tuple[str, d
 
 async def states(store: Store, run: str) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
     """What comes next, and the state, at each checkpoint of a run, the first one first."""
-    async with compile_on(build(), store) as graph:
+    async with compile_graph_with_checkpoints(build(), store) as graph:
         return [
             (one.next, one.values) async for one in graph.aget_state_history(make_run_config(run))
         ][::-1]

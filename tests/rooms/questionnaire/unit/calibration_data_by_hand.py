@@ -10,7 +10,7 @@ from pollex.measures.distributions import (
     PredictionQuality,
     Predictions,
     assess_predictions,
-    draw_reliability,
+    make_reliability_diagrams,
 )
 from pollex.measures.intervals import Figure, LabelSupport
 from pollex.rooms.questionnaire.calibration.leverage import Leverage
@@ -95,7 +95,9 @@ def material(words: Words = plain, labels: int = 80) -> CalibrationData:
             ComparedModel(words("network"), ASSESSED, measured(-0.5)),
             ComparedModel(words("isotonic"), None, why_not=words("not asked")),
         ),
-        reliabilities=tuple(draw_reliability(seen.proba, seen.answer, seen.text, seen.values)),
+        reliabilities=tuple(
+            make_reliability_diagrams(seen.proba, seen.answer, seen.text, seen.values)
+        ),
         subgroups={words("system"): {words("V1"): ASSESSED}},
         mesh=(1.0, 1.5, 2.0),
         responses=(

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from pollex.calibration.folds import assign_folds
+from pollex.calibration.folds import assign_groups_to_folds
 from pollex.calibration.models.constant import Constant
 from pollex.calibration.models.ordinal import OrdinalMixedEffects
-from pollex.calibration.paired import compute_standard_error
+from pollex.calibration.paired import compute_clustered_standard_error_of_mean
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats
@@ -101,7 +101,7 @@ def test_the_loss_of_a_candidate_is_that_of_fits_that_did_not_see_the_fold() -> 
         .choice_.trials[0]
     )
     losses = np.zeros(30)
-    for rows in assign_folds(groups, 3, np.random.default_rng(4)):
+    for rows in assign_groups_to_folds(groups, 3, np.random.default_rng(4)):
         rest = np.setdiff1d(np.arange(30), rows)
         model = OrdinalMixedEffects().fit(X[rest], y[rest], [judges[row] for row in rest], RATING)
         proba = model.predict_proba(X[rows], [judges[row] for row in rows])
@@ -175,8 +175,11 @@ def test_the_standard_error_is_the_usual_one_and_judgments_of_one_text_that_agre
 ):
     values = np.random.default_rng(0).normal(size=50)
     usual = pytest.approx(values.std(ddof=1) / np.sqrt(50))
-    assert compute_standard_error(values, np.arange(50)) == usual
-    assert compute_standard_error(np.repeat(values, 2), np.repeat(np.arange(50), 2)) == usual
+    assert compute_clustered_standard_error_of_mean(values, np.arange(50)) == usual
+    assert (
+        compute_clustered_standard_error_of_mean(np.repeat(values, 2), np.repeat(np.arange(50), 2))
+        == usual
+    )
 
 
 def test_mixing_weights_are_those_of_the_largest_likelihood() -> None:

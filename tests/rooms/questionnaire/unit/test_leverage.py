@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.judgments import Judgments, encode_judgments
+from pollex.calibration.judgments import Judgments, convert_judgments_to_arrays
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.measures.arrays import Floats, Ints
 from pollex.rooms.questionnaire.calibration.leverage import (
@@ -128,7 +128,7 @@ def test_mean_spread_and_interval_are_over_texts_and_the_input_is_left_as_it_is(
 RATED = Questionnaire((Scale("main", (1.0, 2.0)), Scale("thumb", (0.0, 1.0), asked=False)), "main")
 SAID = np.linspace(0.1, 0.9, 60)
 TEXTS = np.stack([1 - SAID, SAID], axis=1)
-GIVEN = encode_judgments(
+GIVEN = convert_judgments_to_arrays(
     [(row, "main", "ann" if row % 2 else "bob", 1 + (row % 4 == 1)) for row in range(60)],
     questions=RATED,
 )
@@ -138,7 +138,9 @@ def test_what_is_not_asked_or_never_differs_has_no_curve() -> None:
     thumb = Questionnaire(RATED.scales, "thumb")
     y = [(row, "thumb", "ann", row % 2) for row in range(60)]
     model = JudgeMean().fit(TEXTS, y, questions=thumb)
-    assert compute_response_curves(model, TEXTS, encode_judgments(y, questions=thumb)) == ((), ())
+    assert compute_response_curves(
+        model, TEXTS, convert_judgments_to_arrays(y, questions=thumb)
+    ) == ((), ())
     same = np.tile([0.5, 0.5], (60, 1))
     assert compute_response_curves(JudgeMean().fit(same, GIVEN, questions=RATED), same, GIVEN) == (
         (),
@@ -179,7 +181,7 @@ def test_a_model_that_looks_at_no_text_has_level_lines_a_judge() -> None:
 
 
 def test_what_a_judge_says_of_a_text_again_is_a_judgment_and_no_further_label() -> None:
-    twice = encode_judgments(
+    twice = convert_judgments_to_arrays(
         [(1, "main", "ann", 1), (1, "main", "ann", 2), (0, "main", "bob", 2)], questions=RATED
     )
     _, curves = compute_response_curves(AsIs().fit(TEXTS, twice, questions=RATED), TEXTS, twice)

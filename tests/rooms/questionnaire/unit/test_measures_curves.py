@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from pollex.calibration.estimator import JudgedEstimator
-from pollex.calibration.folds import assign_folds, take_rows
-from pollex.calibration.judgments import Judgments, pair_predictions
+from pollex.calibration.folds import assign_groups_to_folds, take_rows_with_judgments
+from pollex.calibration.judgments import Judgments, pair_predictions_with_judgments
 from pollex.calibration.questionnaire import Questionnaire, Scale
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
@@ -43,7 +43,9 @@ def curve(
     y: Judgments, shares: list[float], groups: Ints | None = None, repeats: int = 1
 ) -> list[LearningCurvePoint]:
     """Of five folds of the rows."""
-    folds = assign_folds(np.arange(60) if groups is None else groups, 5, np.random.default_rng(1))
+    folds = assign_groups_to_folds(
+        np.arange(60) if groups is None else groups, 5, np.random.default_rng(1)
+    )
     rng = np.random.default_rng(0)
     return compute_learning_curve(
         Shares(), data()[0], y, QUESTIONS, folds, rng, shares, repeats=repeats, groups=groups
@@ -62,9 +64,11 @@ def test_a_share_that_is_none_is_refused_and_one_too_small_to_fit_is_counted_as_
 def test_all_of_the_training_texts_is_cross_fitting() -> None:
     X, y = data()
     (point,) = curve(y, [1.0])
-    folds = assign_folds(np.arange(60), 5, np.random.default_rng(1))
+    folds = assign_groups_to_folds(np.arange(60), 5, np.random.default_rng(1))
     held_out = predict_out_of_fold(Shares(), X, y, QUESTIONS, folds)
-    expected = assess_predictions(pair_predictions(held_out, y, QUESTIONS.scale()), smooth=False)
+    expected = assess_predictions(
+        pair_predictions_with_judgments(held_out, y, QUESTIONS.scale()), smooth=False
+    )
     assert (point.repeats, point.labels) == ((expected,), 48)
     assert expected.smece.undefined == "not asked for"
     assert point.mean("log_loss") == pytest.approx(expected.log_loss.value)
@@ -88,7 +92,7 @@ def test_what_a_judge_says_of_a_text_again_is_no_further_label_of_the_curve() ->
 
 def test_a_model_that_is_fitted_without_rows_does_not_see_their_texts() -> None:
     X, y = data(6)
-    kept, own = take_rows(X, y, np.array([4, 1]))
+    kept, own = take_rows_with_judgments(X, y, np.array([4, 1]))
     assert (kept == X[[4, 1]]).all()
     assert sorted(zip(own.row.tolist(), own.answer.tolist(), strict=True)) == [
         (0, y.answer[4]),

@@ -11,9 +11,9 @@ import pytest
 from small_runs import run_here
 
 import pollex
-from pollex.calibration.candidates import NETWORK
+from pollex.calibration.candidates import CALIBRATION_NETWORK_NAME
 from pollex.formats.fields import ReadOptions
-from pollex.formats.read_logs import make_logs
+from pollex.formats.read_logs import make_logs_of_conversations
 from pollex.graphs.context import NullProgress
 from pollex.langgraph import score_node
 from pollex.rooms.scale.services.distill import score_by_old_set
@@ -77,9 +77,9 @@ def test_a_conversation_has_one_probability_whatever_asks_for_it(
     rows = [json.loads(line) for line in lines[ROWS]]
     store = Path(".pollex")
     found = pollex.RubricSet.load("set.json")
-    log = make_logs(pollex.read_logs("new.jsonl"))
+    log = make_logs_of_conversations(pollex.read_logs("new.jsonl"))
     assert found.calibrator is not None
-    assert found.calibrator.chosen == NETWORK
+    assert found.calibrator.chosen == CALIBRATION_NETWORK_NAME
     run = RunOptions(store)
     model = ModelOptions()
     progress = NullProgress()

@@ -5,7 +5,7 @@ from itertools import product
 from reviewed_prompts import require_reviewed, snapshots_of
 
 from pollex.prompts.data_boundary import DataItem, make_turn_items
-from pollex.prompts.prompt import PromptLayout, build_messages
+from pollex.prompts.prompt import PromptLayout, build_chat_messages_of_prompt
 from pollex.rooms.study.prompts.simulate import systems
 
 SNAPSHOTS = snapshots_of("pollex.rooms.study")
@@ -28,6 +28,8 @@ def test_every_prompt_is_as_it_was_reviewed() -> None:
         if off <= prompt.blocks:
             layout = PromptLayout(b"salt", without=off, inline_schema=True)
             file = "-".join([f"simulate_{prompt.name}", *(["without"] if off else []), *off])
-            require_reviewed(build_messages(prompt, {}, TOLD, layout), SNAPSHOTS / f"{file}.txt")
+            require_reviewed(
+                build_chat_messages_of_prompt(prompt, {}, TOLD, layout), SNAPSHOTS / f"{file}.txt"
+            )
     names = {file.stem.split("-")[0] for file in SNAPSHOTS.iterdir()}
     assert names == {f"simulate_{prompt.name}" for prompt in prompts}, "none is left over"

@@ -20,13 +20,16 @@ from pollex.agents.llm.asker import (
     make_judge_id,
     make_unanswered_from_outcome,
 )
-from pollex.agents.llm.evidence import BLOCKS_WITHOUT_SOURCES, make_prompt_items_of_documents
+from pollex.agents.llm.evidence import (
+    PROMPT_BLOCKS_OMITTED_WITHOUT_SOURCES,
+    make_prompt_items_of_documents,
+)
 from pollex.agents.llm.sampling import AnswerSheet, ask_and_pool_samples
 from pollex.agents.roles import Judge, make_unanswered_for_all
 from pollex.conversations.conversation import Conversation
 from pollex.gateway.calls import Call, CompletedReply
-from pollex.prompts.data_boundary import DataItem, escape_line
-from pollex.prompts.judging import write_option
+from pollex.prompts.data_boundary import DataItem, write_value_as_escaped_json_line
+from pollex.prompts.judging import write_option_for_prompt
 from pollex.prompts.prompt import Prompt
 from pollex.rooms.grade.conversations.references import ReferenceCase
 from pollex.rooms.grade.prompts.grading.profile import (
@@ -39,7 +42,7 @@ from pollex.rooms.grade.prompts.grading.profile import (
     load_prompt,
 )
 from pollex.rubrics.answers import Answer, Option, Question, Unanswered
-from pollex.rubrics.judge_settings import JUDGMENT_FIELDS
+from pollex.rubrics.judge_settings import SETTING_NAMES_CHANGING_JUDGE_ANSWERS
 from pollex.text import JsonDict, is_visible
 
 AnswerList = list[Answer | Unanswered]
@@ -238,7 +241,7 @@ class MixedPrompt:
             # without sources in the data the prompt says nothing of sources
             without=frozenset()
             if any("source" in item_shown for item_shown in data)
-            else BLOCKS_WITHOUT_SOURCES,
+            else PROMPT_BLOCKS_OMITTED_WITHOUT_SOURCES,
             item=item,
             top_logprobs=self.asker.capabilities.logprobs or None,
             **self.asker.sampling(replicate),
@@ -282,7 +285,7 @@ def list_questions(texts: Sequence[str], spellings: Sequence[Sequence[str]]) -> 
     """List the questions, one per line from 1, with their options."""
     numbered = enumerate(zip(texts, spellings, strict=True), start=1)
     return "\n".join(
-        f"{n}. {escape_line(text)} ({', '.join(map(write_option, options))})"
+        f"{n}. {write_value_as_escaped_json_line(text)} ({', '.join(map(write_option_for_prompt, options))})"
         for n, (text, options) in numbered
     )
 
@@ -345,7 +348,7 @@ class _Grader(ModelRole, Judge):
         *mixed: MixedPrompt,
     ) -> None:
         # settings that change a judgment belong to the judge's fingerprint
-        facts = asker.settings.facts(JUDGMENT_FIELDS)
+        facts = asker.settings.facts(SETTING_NAMES_CHANGING_JUDGE_ANSWERS)
         super().__init__(
             asker,
             [mixed_judge.prompt for mixed_judge in mixed],

@@ -16,7 +16,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pollex.errors import WrongUse
-from pollex.prompts.domain import ProfileText, describe_faults
+from pollex.prompts.domain import ProfileText, describe_domain_profile_faults
 from pollex.prompts.prompt import Prompt, parse_prompt
 from pollex.text import parse_toml, read_file_text
 
@@ -173,7 +173,7 @@ class ReferencingProfile(_ProfilePart):
                 if f["type"] == "value_error" and "ctx" in f:
                     own_messages.append(str(f["ctx"]["error"]))
             raise WrongUse(
-                "; ".join(own_messages) or describe_faults(error),
+                "; ".join(own_messages) or describe_domain_profile_faults(error),
                 where=where,
                 hint=_make_profile_hint(),
             ) from error

@@ -31,9 +31,9 @@ from pollex.agents.roles import Judge, make_unanswered_for_all
 from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.gateway.calls import Call, CompletedReply
-from pollex.prompts.data_boundary import DataItem, escape_line
+from pollex.prompts.data_boundary import DataItem, write_value_as_escaped_json_line
 from pollex.prompts.domain import DomainProfile
-from pollex.prompts.judging import join_options, make_rating_schema
+from pollex.prompts.judging import join_options_in_one_line, make_json_schema_of_one_answer
 from pollex.prompts.prompt import load_prompt
 from pollex.rubrics.answers import Answer, Question, Unanswered
 
@@ -196,8 +196,8 @@ class LlmRater(ModelRole, Judge):
         options = list_option_texts(question)
         evidence = self.asker.evidence(conversation)
         values = {
-            "question": escape_line(question.text),
-            "options": join_options(options),
+            "question": write_value_as_escaped_json_line(question.text),
+            "options": join_options_in_one_line(options),
             "instructions": self.instructions,
         }
 
@@ -206,7 +206,7 @@ class LlmRater(ModelRole, Judge):
             self.prompt,
             [*evidence.items, *described],
             values,
-            schema=make_rating_schema(self.prompt.schema, options),
+            schema=make_json_schema_of_one_answer(self.prompt.schema, options),
             without=evidence.without | (frozenset(PROMPT_BLOCKS) - frozenset(self.blocks)),
             item=conversation.id,
         )

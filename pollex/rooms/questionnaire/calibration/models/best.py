@@ -9,7 +9,7 @@ from pollex.calibration.estimator import EstimatorState, JudgedEstimator
 from pollex.calibration.folds import fit_without_warnings
 from pollex.calibration.judgments import UNKNOWN_JUDGE_CODE, Judgments
 from pollex.calibration.models import make_model
-from pollex.calibration.storage import get_state, restore_state
+from pollex.calibration.storage import get_calibrator_state, restore_calibrator_from_state
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 from pollex.rooms.questionnaire.calibration.crossfit import (
@@ -224,7 +224,7 @@ class Calibrator(JudgedEstimator):
         arrays: dict[str, Any] = {"weights": self.weights_}
         members = []
         for place, member in enumerate(self.members_):
-            state = get_state(member, f"member.{place}.")
+            state = get_calibrator_state(member, f"member.{place}.")
             members.append(state.facts)
             arrays |= state.arrays
 
@@ -235,7 +235,11 @@ class Calibrator(JudgedEstimator):
         self.weights_ = state.arrays["weights"]
         members = []
         for place, facts in enumerate(state.facts["members"]):
-            members.append(restore_state(EstimatorState(facts, state.arrays), f"member.{place}."))
+            members.append(
+                restore_calibrator_from_state(
+                    EstimatorState(facts, state.arrays), f"member.{place}."
+                )
+            )
 
         self.members_ = tuple(members)
 

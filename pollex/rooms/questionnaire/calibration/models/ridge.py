@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
-from pollex.calibration.cumulative_link import compute_option_probabilities
+from pollex.calibration.cumulative_link import convert_cumulative_to_option_probabilities
 from pollex.calibration.estimator import EstimatorState, JudgedEstimator
 from pollex.calibration.features import Inputs, fit_model_inputs, restore_model_inputs
 from pollex.calibration.judgments import Judgments
@@ -94,7 +94,9 @@ class RidgeWithJudge(JudgedEstimator):
 
 def integrate_normal_between(mean: Floats, deviation: float, midpoints: Floats) -> Floats:
     """Return probability between neighboring midpoints under a normal around each mean `[row, option]`."""
-    return compute_option_probabilities(ndtr((midpoints[None, :] - mean[:, None]) / deviation))
+    return convert_cumulative_to_option_probabilities(
+        ndtr((midpoints[None, :] - mean[:, None]) / deviation)
+    )
 
 
 def _fit_deviation(mean: Floats, answers: Ints, midpoints: Floats) -> float:

@@ -16,7 +16,7 @@ from sklearn.model_selection import ParameterSampler
 
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.judgments import Judgments
-from pollex.calibration.paired import compute_standard_error
+from pollex.calibration.paired import compute_clustered_standard_error_of_mean
 from pollex.errors import WrongUse
 from pollex.measures.arrays import Floats, Ints
 from pollex.rooms.questionnaire.calibration.crossfit import assign_judged_folds, predict_out_of_fold
@@ -206,7 +206,7 @@ def search_settings(
             settings["seed"] + 1,
         )
 
-    error = compute_standard_error(again - baseline, main.row)
+    error = compute_clustered_standard_error_of_mean(again - baseline, main.row)
     mean = float(again.mean()) if tried else None
     return SearchResult(
         float(baseline.mean()),

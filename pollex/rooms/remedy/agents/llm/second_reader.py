@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from pollex.agents.llm.asker import PromptAsker
-from pollex.agents.llm.evidence import make_items_of_conversation
+from pollex.agents.llm.evidence import make_prompt_items_of_turns
 from pollex.agents.llm.judge import BatchedElicitation, LlmJudge
 from pollex.agents.llm.rewording import ask_for_better_words
 from pollex.agents.mixed import MixedJudge
@@ -115,7 +115,7 @@ class SecondReader:
 
         wins = []
         # the conversation up to the reply, whose place is left open
-        turn_items = make_items_of_conversation(context.with_reply("…"))
+        turn_items = make_prompt_items_of_turns(context.with_reply("…"))
         # both orders, since readers prefer a place; only agreement counts
         for pair, better in (((old, new), "second"), ((new, old), "first")):
             items = [*turn_items, {"reply": 1, "text": pair[0]}, {"reply": 2, "text": pair[1]}]

@@ -334,7 +334,7 @@ def foresee_proof(
     """Plan a proof at its usual settings, with the logged system turn as the prompt; nothing is asked."""
     # readers, SciPy and the roles of a model come with these
     from pollex.formats.fields import ReadOptions
-    from pollex.formats.read_logs import make_logs
+    from pollex.formats.read_logs import make_logs_of_conversations
     from pollex.rooms.remedy.services.assistants import AssistantOptions
     from pollex.rooms.remedy.services.contexts import find_rubric_occurrences, list_failures
     from pollex.rooms.remedy.services.plan import count_calls
@@ -344,7 +344,7 @@ def foresee_proof(
 
     # at most so many conversations: a plan has to come soon
     progress.start("looking where it failed", 1)
-    logs = make_logs(
+    logs = make_logs_of_conversations(
         [*islice(iterate_conversations(site.store, run.id), MAX_PLANNED_CONVERSATIONS)]
     )
     system_texts = (

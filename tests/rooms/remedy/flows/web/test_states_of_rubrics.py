@@ -19,7 +19,7 @@ from pollex.rooms.remedy.services.life import (
     read_states,
     set_rubric_state,
 )
-from pollex.rubrics.answers import NEUTRAL_VALUE, Answer
+from pollex.rubrics.answers import MIDDLE_OPTION_VALUE, Answer
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.check import check
@@ -70,7 +70,7 @@ def test_a_conversation_that_two_runs_scored_counts_once_as_the_last_has_it(own:
         said = [
             each[rubric.id] for each in answers.values() if isinstance(each.get(rubric.id), Answer)
         ]
-        held = sum(one.expected() > NEUTRAL_VALUE for one in said if isinstance(one, Answer))
+        held = sum(one.expected() > MIDDLE_OPTION_VALUE for one in said if isinstance(one, Answer))
         (life,) = build_lives(own, [rubric])
         (share,) = life.weeks.values()
         assert (share.n, round((share.value or 0) * len(said))) == (len(said), held)
@@ -147,7 +147,7 @@ def held_or_not(found: RubricSet, id_: str) -> tuple[list[int], list[int]]:
     for number in range(300, 700):
         answer = answers_to(number, found.questions)[place]
         if isinstance(answer, Answer):
-            sides[answer.expected() <= NEUTRAL_VALUE].append(number)
+            sides[answer.expected() <= MIDDLE_OPTION_VALUE].append(number)
     return sides
 
 
