@@ -293,10 +293,10 @@ def of_world(labels: int, worlds: int) -> list[object]:
 SCORED = """
 import sys, time, tempfile, numpy as np
 from pathlib import Path
-from pollex.calibration.storage import unpack_calibrator
+from pollex.calibration.storage import deserialize_calibrator
 pack = (Path(sys.argv[1]) / "facts.json").read_text(), (Path(sys.argv[1]) / "arrays").read_bytes()
 import json
-model = unpack_calibrator(json.loads(pack[0]), pack[1])
+model = deserialize_calibrator(json.loads(pack[0]), pack[1])
 X = np.random.default_rng(0).dirichlet(np.ones(5), (2000, 12)).reshape(2000, -1)
 def ms(one):
     one.predict_proba(X)

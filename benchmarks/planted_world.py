@@ -123,7 +123,8 @@ def recovery(
     """Print how much of what was planted is in the pool and among the rubrics chosen, and return it."""
     shares: dict[str, list[float]] = {"in the pool": [], "chosen": []}
     print(
-        f"SIMULATED model, {len(worlds)} worlds, {count} conversations each, half held out; policy {DEFAULT_SELECTION_POLICY_NAME}\n"
+        f"SIMULATED model, {len(worlds)} worlds, {count} conversations each, half held out; "
+        f"policy {DEFAULT_SELECTION_POLICY_NAME}\n"
     )
     print(
         "agreement | budget | planted, in the pool | planted, chosen | chosen, planted | held-out AUC"

@@ -58,7 +58,8 @@ def growth(sizes: list[tuple[int, int]], rng: np.random.Generator) -> None:
             partial(select_rubrics, *problem, BUDGET, ALPHA, rng, DEFAULT_SELECTION_POLICY_NAME)
         )
         print(
-            f"{DEFAULT_SELECTION_POLICY_NAME:<10} {conversations:>6} conversations × {rubrics} rubrics, {BUDGET[0]} + {BUDGET[1]} "
+            f"{DEFAULT_SELECTION_POLICY_NAME:<10} {conversations:>6} conversations × "
+            f"{rubrics} rubrics, {BUDGET[0]} + {BUDGET[1]} "
             f"steps, {THRESHOLD_GRID_POINTS} thresholds: {seconds:6.2f} s of CPU, peak {peak_megabytes():5.0f} MB"
         )
 

@@ -1,6 +1,6 @@
 """The boundary around foreign data in a prompt: readable, and never more than data.
 
-`write_items_within_boundary` writes items as a JSON array, one item a line, between two lines that bear the same boundary
+`write_items_within_boundary` writes items as a JSON array, one a line, between two lines that bear the same boundary
 code.
 
 - Inside JSON strings a turn can't begin a line, so it can't forge a role or an item.

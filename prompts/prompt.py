@@ -261,7 +261,8 @@ def build_chat_messages_of_prompt(
     schema = prompt.schema if schema is None else schema
     # a schema that the endpoint doesn't enforce is told in words
     if layout.inline_schema and schema:
-        task += f"\nWrite one JSON object of this JSON schema and nothing else:\n{write_value_as_escaped_json_line(schema)}"
+        schema_line = write_value_as_escaped_json_line(schema)
+        task += f"\nWrite one JSON object of this JSON schema and nothing else:\n{schema_line}"
 
     # for templates that refuse two user messages in a row
     if layout.closing == "merged":

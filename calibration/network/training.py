@@ -190,7 +190,7 @@ def make_output_heads(sheets: AnswerMatrix, options: Ints, ordinal: Bools) -> Ou
 
 _THREAD_LIMIT_LOCK = Lock()
 _THREAD_COUNTS_BEFORE_LIMIT: dict[int, int] = {}
-"""By thread that is inside `limit_torch_to_one_thread`, what it goes back to: PyTorch's number and this are the process's."""
+"""By thread inside `limit_torch_to_one_thread`, what it goes back to: PyTorch's number and this are the process's."""
 
 
 @contextmanager

@@ -403,7 +403,7 @@ class FieldPicker:
 
     @property
     def spellings(self) -> Counter[tuple[str, str]]:
-        """Number of values of the label field by spelling and what they were taken for, a label or `NEITHER_THUMB_VALUE`."""
+        """Number of values of the label field by spelling and meaning, a label or `NEITHER_THUMB_VALUE`."""
         if self._pairs:
             return Counter(self._verdicts.said)
         return self._said_of(next(iter(self._read), ""))

@@ -115,8 +115,8 @@ SCORE_PENALTY_FOR_GUESSED_ROLES = 0.1
 MIN_ASSISTANT_PRESENCE = 0.8
 """Share of conversations that one who answers all users is in."""
 COLUMN_NAME_WORDS_FOR_PEOPLE = frozenset(
-    "name email mail person people phone nome nom nombre naam namn".split()
-)  # noqa: SIM905
+    "name email mail person people phone nome nom nombre naam namn".split()  # noqa: SIM905
+)
 NON_TURN_ROLE_WORDS = frozenset(
     "event trace typing status queue-operation summary info log notification endofconversation".split()  # noqa: SIM905
 )

@@ -1,7 +1,7 @@
 """A query in a process of its own: how it is started, how long it has, how it ends, and what it gives.
 
 What a query does can't be bounded from within: endless rows, recursion, or one value of a gigabyte.
-Its process may take `MAX_QUERY_PROCESS_MEMORY_BYTES`, is ended after its seconds, and ends with whoever started it, however
+Its process may take `MAX_QUERY_PROCESS_MEMORY_BYTES`, is ended after its seconds, and ends with who started it, however
 that ends.
 """
 

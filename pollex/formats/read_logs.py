@@ -12,10 +12,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, get_args
 
-from pollex.conversations.conversation import Conversation, Feedback, Label, TextFlag, Turn
+from pollex.conversations.conversation import Conversation, Feedback, Label, OddTextFlag, Turn
 from pollex.conversations.logs import BadRow, Logs, describe_bad_rows
 from pollex.errors import BadInput, NotText, PollexError, WrongUse, spell_options
-from pollex.formats.assembly.intake import MAX_LABEL_ROWS, Intake, UnknownRows
+from pollex.formats.assembly.intake import MAX_LABEL_ROWS_HELD_IN_MEMORY, Intake, UnknownRows
 from pollex.formats.assembly.log_parts import (
     LogPart,
     Message,
@@ -27,14 +27,14 @@ from pollex.formats.assembly.log_parts import (
     format_iso_time,
     parse_timestamp,
 )
-from pollex.formats.bounds import CUT_MARK
+from pollex.formats.bounds import CUT_TEXT_ENDING
 from pollex.formats.columns import Column, list_columns
 from pollex.formats.comments import find_comment_beside, find_comment_columns
 from pollex.formats.conservation import (
-    OUTCOME_BESIDE,
-    OUTCOME_LABELS,
-    OUTCOME_REPEATED,
-    OUTCOME_TURNS,
+    ROW_OUTCOME_ABOUT_CONVERSATIONS,
+    ROW_OUTCOME_LABELS,
+    ROW_OUTCOME_REPEATED,
+    ROW_OUTCOME_TURNS,
     RowOutcomeCounter,
 )
 from pollex.formats.fields import (
@@ -47,9 +47,19 @@ from pollex.formats.fields import (
     ReadOptions,
     RowFields,
 )
-from pollex.formats.files import STDIN_NAME, find_files, iterate_file_rows, may_hold_several_tables
+from pollex.formats.files import (
+    STANDARD_INPUT_SOURCE_NAME,
+    find_files_of_sources,
+    iterate_file_rows,
+    may_hold_several_tables,
+)
 from pollex.formats.json_rows import LogRow
-from pollex.formats.labels import MAX_VALUES_LISTED, NEITHER_SIDE, BadLabel, is_usual_thumb
+from pollex.formats.labels import (
+    MAX_LABEL_VALUES_LISTED,
+    NEITHER_THUMB_VALUE,
+    BadLabel,
+    is_usual_thumb,
+)
 from pollex.formats.log_shapes.choices import (
     drop_unchosen,
     drop_unchosen_turns,
@@ -83,8 +93,13 @@ from pollex.formats.log_shapes.unfolded import (
 )
 from pollex.formats.mapping import USUAL_FIELD_BY_PART, ColumnMapper
 from pollex.formats.names import is_named_as_comment, is_named_as_part
-from pollex.formats.paths import MISSING_VALUE, find_value_at_path, get_path_value, parse_if_json
-from pollex.formats.shown_sources import split_off_sources
+from pollex.formats.paths import (
+    MISSING_VALUE,
+    find_value_at_path,
+    get_path_value,
+    parse_value_if_json_text,
+)
+from pollex.formats.shown_sources import split_sources_from_row_fields
 from pollex.formats.structure import LogStructure
 from pollex.formats.tally import (
     CONTENT_ID_PREFIX,
@@ -112,17 +127,17 @@ if TYPE_CHECKING:
 
 ValueT = TypeVar("ValueT")
 
-MAX_LONGEST_TURNS = 4
+MAX_CONVERSATION_CHARS_IN_LONGEST_TURNS = 4
 """A conversation as long as so many of the longest turns is too large as well."""
-MAX_HELD_ROWS = 20_000
+MAX_ROWS_HELD_OF_PACKED_FILE = 20_000
 """Rows of an archive, a database or a spreadsheet that are held while they are read again."""
 MAX_WORDLESS_ROWS = 100_000
 """Rows without words that are kept until their file ends."""
 MIN_SPOKEN_WORDS = 4
 """Words of a text that may be what somebody said."""
-MAX_TEXT_DEPTH = 4
+MAX_NESTING_DEPTH_OF_SPOKEN_TEXT = 4
 """Levels of objects and lists in which a row may hold what was said."""
-SIDES_EXAMPLE = spell_options(positive="A,B", negative="C,D")
+EXAMPLE_OF_POSITIVE_AND_NEGATIVE_OPTIONS = spell_options(positive="A,B", negative="C,D")
 """How somebody says which values of a label are good, and which are bad."""
 MAX_ROWS_SEARCHED_FOR_FEEDBACK = 1_000
 """Rows whose messages are searched for feedback."""
@@ -130,13 +145,13 @@ _CONVERSATION_ID_NAME_SET = frozenset(CONVERSATION_ID_NAMES)
 USUAL_MESSAGE_FIELDS = frozenset(
     ("role", "content", "id", "timestamp", "createdAt", "name", "tool_calls")
 )
-NO_FILE_NOTES: Mapping[str, None] = {}
+EMPTY_FILE_NOTES: Mapping[str, None] = {}
 MAX_LABEL_ROW_CHARS = 2_000
 """Characters of the texts of a row that may be a label, with what was written beside it."""
-IN_MEMORY_SOURCE = "row"
+SOURCE_NAME_OF_ROWS_IN_MEMORY = "row"
 """What rows in memory are said to be from."""
 
-_FLAG_PATTERNS: dict[TextFlag, re.Pattern[str]] = {
+_FLAG_PATTERNS: dict[OddTextFlag, re.Pattern[str]] = {
     "surrogates": SURROGATE_PATTERN,
     "nul": re.compile("\x00"),
     "bidi": re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"),
@@ -361,7 +376,7 @@ class ConversationAssembler:
             if isinstance(item, list):
                 yield from item
             elif isinstance(item, PlacedConversation) and (
-                chat := _find_chat_of_moment(item.conversation)
+                chat := _find_chat_id_of_partial_conversation(item.conversation)
             ):
                 self._moments.setdefault(chat, []).append(item)
             elif item is not None:
@@ -407,7 +422,11 @@ class ConversationAssembler:
         """Keep a small row for the end of all files, and return whether it was kept; what was said has its reader."""
         held = self._intake.label_rows
         size = sum(len(value) for value in row.fields.values() if isinstance(value, str))
-        if self._options.columns or len(held) >= MAX_LABEL_ROWS or size > MAX_LABEL_ROW_CHARS:
+        if (
+            self._options.columns
+            or len(held) >= MAX_LABEL_ROWS_HELD_IN_MEMORY
+            or size > MAX_LABEL_ROW_CHARS
+        ):
             return False
 
         held.append((row, bad))
@@ -418,7 +437,7 @@ class ConversationAssembler:
         for id_, row, bad in self._wordless:
             if id_ in self._tables:
                 self._intake.account.tables["rows of conversations without words"] += 1
-                yield SkippedRow(row.source, row.line, OUTCOME_BESIDE)
+                yield SkippedRow(row.source, row.line, ROW_OUTCOME_ABOUT_CONVERSATIONS)
             elif not self._hold_label(row, bad):
                 self._intake.unread.append(bad)
                 yield bad
@@ -490,11 +509,11 @@ class ConversationAssembler:
         # rows without words: a label, a vote, or what may be one
         if parts := list(self._labels_alone(row.fields)):
             self._joining.take(row, "labels", parts)
-            self._conservation.add(row.source, OUTCOME_LABELS)
+            self._conservation.add(row.source, ROW_OUTCOME_LABELS)
             return None
-        if vote := _find_vote(row.fields):
+        if vote := _find_thumb_of_row_without_words(row.fields):
             self._joining.take(row, "votes", [vote])
-            self._conservation.add(row.source, OUTCOME_LABELS)
+            self._conservation.add(row.source, ROW_OUTCOME_LABELS)
             return None
         if label := _find_wordless_label_column(row.fields):
             what = "the row has no words, and names a conversation"
@@ -579,7 +598,7 @@ class ConversationAssembler:
         self._strange.exports += 1
         outcome = _classify_row_outcome(parts)
         self._conservation.add(row.source, outcome)
-        if outcome == OUTCOME_BESIDE:
+        if outcome == ROW_OUTCOME_ABOUT_CONVERSATIONS:
             self._intake.account.tables[export.name] += 1
 
     def _put_aside(self, row: LogRow, reader: Reader) -> None:
@@ -676,7 +695,7 @@ class ConversationAssembler:
         """Yield the turns of a row with the label and the comment that each message has."""
         listed = self._label_path[0]
         comment = (self._options.comment_field or "").removeprefix(f"{listed}[].")
-        messages = drop_unchosen(parse_if_json(get_path_value(row.fields, listed)))
+        messages = drop_unchosen(parse_value_if_json_text(get_path_value(row.fields, listed)))
         if isinstance(messages, list):
             spoken = [read_message_turns(message) for message in messages]
         else:
@@ -898,7 +917,7 @@ class ConversationAssembler:
             )
 
         turns = tuple(turn.turn for turn in ordered)
-        feedback = _place_feedback([turn.feedback for turn in ordered])
+        feedback = _assign_feedback_to_turns([turn.feedback for turn in ordered])
         conversation = _make_conversation(
             turns,
             picked,
@@ -943,7 +962,7 @@ class ConversationAssembler:
                 yield early
                 continue
 
-            self._conservation.add(early.source, OUTCOME_REPEATED, early.rows)
+            self._conservation.add(early.source, ROW_OUTCOME_REPEATED, early.rows)
             late = waiting[place]
             # thumbs of two moments that differ: leave both out, ask the user, or take the worse
             if (
@@ -970,7 +989,7 @@ def _has_sentences(fields: JsonObject) -> bool:
     return any(len(text.split()) >= MIN_SPOKEN_WORDS for text in texts) or has_spoken_words(fields)
 
 
-def _iterate_texts(value: object, depth: int = MAX_TEXT_DEPTH) -> Iterator[str]:
+def _iterate_texts(value: object, depth: int = MAX_NESTING_DEPTH_OF_SPOKEN_TEXT) -> Iterator[str]:
     """Yield the texts of a row, and of objects and lists in it, but for those of comments."""
     if isinstance(value, str):
         yield value
@@ -987,7 +1006,7 @@ MAX_VOTE_COLUMNS = 8
 """Columns of a row that has a thumb and names its conversation, beside a time and who gave it."""
 
 
-def _find_vote(fields: JsonObject) -> ToolScore | None:
+def _find_thumb_of_row_without_words(fields: JsonObject) -> ToolScore | None:
     """Return the thumb of a row without words that names a conversation in a column of any name; None for others."""
     if len(fields) > MAX_VOTE_COLUMNS or _has_sentences(fields):
         return None
@@ -1042,12 +1061,12 @@ def _are_scores_only(parts: Sequence[LogPart]) -> bool:
 def _classify_row_outcome(parts: Sequence[LogPart]) -> str:
     """Return what a row of an export becomes: turns, labels, or what stands beside conversations."""
     if any(isinstance(part, ModelCall | SpanWords | WholeTalk | MessageAddition) for part in parts):
-        return OUTCOME_TURNS
+        return ROW_OUTCOME_TURNS
     if any(isinstance(part, Message) and part.turns for part in parts):
-        return OUTCOME_TURNS
+        return ROW_OUTCOME_TURNS
     if any(isinstance(part, ToolScore) for part in parts):
-        return OUTCOME_LABELS
-    return OUTCOME_BESIDE
+        return ROW_OUTCOME_LABELS
+    return ROW_OUTCOME_ABOUT_CONVERSATIONS
 
 
 def _remove_label(picked: RowFields) -> RowFields:
@@ -1080,7 +1099,7 @@ def _make_differing_labels_error(labels: Sequence[Label]) -> BadInput:
     return BadLabel(what, hint=hint, option={"thumbs": "last"})
 
 
-def _place_feedback(feedbacks: Sequence[Feedback | None]) -> tuple[Feedback, ...]:
+def _assign_feedback_to_turns(feedbacks: Sequence[Feedback | None]) -> tuple[Feedback, ...]:
     """Return what was written of some turns, each at its turn; what all have is of the whole conversation."""
     if len(set(feedbacks)) == 1:
         return tuple(filter(None, feedbacks[:1]))
@@ -1095,7 +1114,7 @@ def _place_feedback(feedbacks: Sequence[Feedback | None]) -> tuple[Feedback, ...
     return tuple(placed)
 
 
-def _find_chat_of_moment(conversation: Conversation) -> str | None:
+def _find_chat_id_of_partial_conversation(conversation: Conversation) -> str | None:
     """Return the chat that a row with a thumb names beside its own id: it may hold one moment of it."""
     if conversation.label is Label.NONE or _CONVERSATION_ID_NAME_SET.isdisjoint(
         conversation.metadata
@@ -1140,7 +1159,7 @@ def label_joined_conversations(
 
     # inner steps of traces are counted without a row
     yield from [SkippedRow("", 0, rows=0)] * joiner.steps
-    _account_for_labels(labeler, intake, picker, options)
+    _record_label_counts_in_intake(labeler, intake, picker, options)
 
 
 def _label_joined_conversation(
@@ -1171,7 +1190,7 @@ def _make_bad_conversation(id_: str, source: str, line: int, error: BadInput) ->
     return BadRow(source, line, reason, error.advice, 0, of_label, label, error.options)
 
 
-def _account_for_labels(
+def _record_label_counts_in_intake(
     labeler: ConversationLabeler,
     intake: Intake,
     picker: FieldPicker,
@@ -1228,7 +1247,7 @@ def _make_conversation(
     options: ReadOptions,
     row: LogRow,
 ) -> Conversation:
-    sources, rest = split_off_sources(picked.rest)
+    sources, rest = split_sources_from_row_fields(picked.rest)
     # flags tell of the log as it is: they are found before turns are cut or cleaned
     flags = _find_text_flags(turns, options.max_turn_chars)
     if "too_large" in flags:
@@ -1256,23 +1275,26 @@ def _make_conversation(
 def _shorten_turns(turns: Iterable[Turn], longest: int) -> Iterator[Turn]:
     """Cut turns that nobody is asked about, since the store would keep each of them."""
     # characters that are left for the whole conversation
-    room = MAX_LONGEST_TURNS * longest
+    room = MAX_CONVERSATION_CHARS_IN_LONGEST_TURNS * longest
     for turn in turns:
         size = min(longest, room)
         yield (
             turn
             if turn.size <= size
-            else Turn(role=turn.role, content=turn.content[:size] + CUT_MARK)
+            else Turn(role=turn.role, content=turn.content[:size] + CUT_TEXT_ENDING)
         )
         room -= min(size, turn.size)
         if room <= 0:
             return
 
 
-def _find_text_flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[TextFlag, ...]:
-    flags: set[TextFlag] = set()
+def _find_text_flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[OddTextFlag, ...]:
+    flags: set[OddTextFlag] = set()
     sizes = [turn.size for turn in turns]
-    if sum(sizes) > MAX_LONGEST_TURNS * max_turn_chars or max(sizes, default=0) > max_turn_chars:
+    if (
+        sum(sizes) > MAX_CONVERSATION_CHARS_IN_LONGEST_TURNS * max_turn_chars
+        or max(sizes, default=0) > max_turn_chars
+    ):
         flags.add("too_large")
 
     for turn in turns:
@@ -1281,7 +1303,7 @@ def _find_text_flags(turns: Sequence[Turn], max_turn_chars: int) -> tuple[TextFl
             if not text.isascii() or "\x00" in text:
                 flags.update(flag for flag, odd in _FLAG_PATTERNS.items() if odd.search(text))
 
-    return tuple(flag for flag in get_args(TextFlag) if flag in flags)
+    return tuple(flag for flag in get_args(OddTextFlag) if flag in flags)
 
 
 def _make_rated_talk_id(turns: Sequence[Turn]) -> str:
@@ -1367,10 +1389,10 @@ def read_logs(
     """
     options = options or ReadOptions()
     if isinstance(sources, str | Path):
-        files = find_files([sources])
+        files = find_files_of_sources([sources])
         where = str(sources)
     else:
-        files = find_files(sources)
+        files = find_files_of_sources(sources)
         where = ", ".join(map(str, sources[:3]))
 
     notes = dict[str, None]()
@@ -1379,9 +1401,11 @@ def read_logs(
     again = not any(map(_can_be_read_once, files))
     joins = None
     if again and may_hold_several_tables(files):
-        from pollex.formats.joined_tables import find_joins  # a single file of rows needs none
+        from pollex.formats.joined_tables import (
+            find_table_joins_of_log,
+        )  # a single file of rows needs none
 
-        joins = find_joins(files, log_files.open_all)
+        joins = find_table_joins_of_log(files, log_files.open_all)
 
     if joins is None:
         return _read_or_propose(
@@ -1409,7 +1433,7 @@ def read_logs(
 
 def _can_be_read_once(source: str) -> bool:
     """Return whether a source is standard input or a named pipe, whose rows are gone once they are read."""
-    if source == STDIN_NAME:
+    if source == STANDARD_INPUT_SOURCE_NAME:
         return True
     try:
         return Path(source).is_fifo()
@@ -1467,24 +1491,24 @@ def _unwrap_typed_rows(rows: Iterable[LogRow | BadRow]) -> Iterator[LogRow | Bad
         yield row if plain is row.fields else replace(row, fields=plain)
 
 
-def read_rows(rows: RowSource, *, options: ReadOptions | None = None) -> Logs:
+def read_logs_from_rows(rows: RowSource, *, options: ReadOptions | None = None) -> Logs:
     """Read conversations from rows in memory; see `read_logs`.
 
     Args:
         rows: Dicts as they would stand in JSON lines, or a table of pandas, polars or Arrow.
     """
-    from pollex.formats.frames import iterate_rows  # files don't need it
+    from pollex.formats.frames import iterate_plain_rows_of_table  # files don't need it
 
     options = options or ReadOptions()
-    listed = list(iterate_rows(rows))
-    return _read_or_propose(lambda: [_number_rows(listed)], options, IN_MEMORY_SOURCE)
+    listed = list(iterate_plain_rows_of_table(rows))
+    return _read_or_propose(lambda: [_number_rows(listed)], options, SOURCE_NAME_OF_ROWS_IN_MEMORY)
 
 
 def _number_rows(rows: Iterable[JsonObject]) -> Iterator[LogRow]:
     numbered = enumerate(rows, start=1)
     return (
         LogRow(
-            IN_MEMORY_SOURCE,
+            SOURCE_NAME_OF_ROWS_IN_MEMORY,
             number,
             keep_chosen_answers(name_speakers(unwrap_typed_row(dict(fields)))),
         )
@@ -1501,14 +1525,14 @@ def _hold_small_source_rows(
     first = list[LogRow | BadRow]()
     number = 0
     for number, row in enumerate(rows, start=1):
-        if number <= MAX_HELD_ROWS:
+        if number <= MAX_ROWS_HELD_OF_PACKED_FILE:
             first.append(row)
         else:
             first.clear()
 
         yield row
 
-    if number <= MAX_HELD_ROWS:
+    if number <= MAX_ROWS_HELD_OF_PACKED_FILE:
         held[source] = first
 
 
@@ -1542,7 +1566,7 @@ def _read_or_propose(
     where: str,
     *,
     again: bool = True,
-    notes: Mapping[str, None] = NO_FILE_NOTES,
+    notes: Mapping[str, None] = EMPTY_FILE_NOTES,
     beside: Sequence[str] = (),
 ) -> Logs:
     """Read some sources; where nobody knows their shape, find out how they can be read.
@@ -1672,7 +1696,7 @@ def _require_label_named(
 
     from pollex.formats.label_columns import (  # joined tables alone need it
         format_value_counts,
-        infer_column_sides,
+        infer_thumb_sides_of_column_values,
         rank_label_columns,
     )
     from pollex.formats.proposal import read_first_rows
@@ -1686,7 +1710,7 @@ def _require_label_named(
     if not label_columns:
         return
 
-    sides = infer_column_sides(label_columns[0]) or {}
+    sides = infer_thumb_sides_of_column_values(label_columns[0]) or {}
     raise BadInput(
         f"{label_columns[0].path!r:.60} of a table that is joined to the log may be the label: "
         f"{escape_controls(format_value_counts(label_columns[0]), 200)}",
@@ -1724,8 +1748,8 @@ def _require_conversation_named(
     from pollex.formats.proposal import (
         format_column_table,
         make_proposal_error,
-        read_all_rows,
         read_first_rows,
+        read_whole_log_with_candidate,
     )
 
     rows = read_first_rows(opened())
@@ -1752,7 +1776,7 @@ def _require_conversation_named(
                 UnknownRows(),
             )
 
-        for reading in read_all_rows(candidate, options, read_all):
+        for reading in read_whole_log_with_candidate(candidate, options, read_all):
             if reading.holds:
                 counts = reading.logs.counts
                 both = bool(counts[Label.POSITIVE] and counts[Label.NEGATIVE])
@@ -1897,12 +1921,12 @@ def _make_proposing_error(
         strange,
         where,
         error,
-        read_sample,
+        read_logs_from_sample_rows,
         read_all,
     )
 
 
-def read_sample(rows: Sequence[JsonObject], options: ReadOptions) -> Logs:
+def read_logs_from_sample_rows(rows: Sequence[JsonObject], options: ReadOptions) -> Logs:
     """Read some rows of a log as it is tried; what is cut off or differs at their end stops nothing."""
     tried = replace(
         options,
@@ -1910,7 +1934,7 @@ def read_sample(rows: Sequence[JsonObject], options: ReadOptions) -> Logs:
         on_duplicate="first",
         thumbs=options.thumbs or "last",
     )
-    return _read_sources([_number_rows(rows)], tried, IN_MEMORY_SOURCE, UnknownRows())
+    return _read_sources([_number_rows(rows)], tried, SOURCE_NAME_OF_ROWS_IN_MEMORY, UnknownRows())
 
 
 def _read_sources(
@@ -1918,7 +1942,7 @@ def _read_sources(
     options: ReadOptions,
     where: str,
     strange: UnknownRows,
-    of_files: Mapping[str, None] = NO_FILE_NOTES,
+    of_files: Mapping[str, None] = EMPTY_FILE_NOTES,
 ) -> Logs:
     # what each row goes through, and what is counted on the way
     mapper = ColumnMapper.of(options)
@@ -2055,21 +2079,24 @@ def _require_some_labels(logs: Logs, picker: FieldPicker, where: str) -> None:
 
     left = {}
     for (value, meant), rows in picker.spellings.items():
-        if meant == NEITHER_SIDE:
+        if meant == NEITHER_THUMB_VALUE:
             left[value] = rows
 
     if not left:
         return
 
-    most_frequent = sorted(left.items(), key=lambda pair: -pair[1])[:MAX_VALUES_LISTED]
+    most_frequent = sorted(left.items(), key=lambda pair: -pair[1])[:MAX_LABEL_VALUES_LISTED]
     values = ", ".join(f"{value} ({rows})" for value, rows in most_frequent)
-    from pollex.formats.label_columns import infer_column_sides  # labels that mean something don't
+    from pollex.formats.label_columns import (
+        infer_thumb_sides_of_column_values,
+    )  # labels that mean something don't
 
-    sides = infer_column_sides(Column(picker.label_field, list(left)))
+    sides = infer_thumb_sides_of_column_values(Column(picker.label_field, list(left)))
     raise BadInput(
         f"no value of {picker.label_field!r:.60} is a thumb up or down: {values}",
         where=where,
-        hint="say which are good and which are bad" + ("" if sides else f": {SIDES_EXAMPLE}"),
+        hint="say which are good and which are bad"
+        + ("" if sides else f": {EXAMPLE_OF_POSITIVE_AND_NEGATIVE_OPTIONS}"),
         option=sides or "",
     )
 
@@ -2110,7 +2137,7 @@ def _group_by_users(
     return path, format_users_note(path, by_id, len(tally.labels))
 
 
-def make_logs(conversations: Iterable[Conversation]) -> Logs:
+def make_logs_of_conversations(conversations: Iterable[Conversation]) -> Logs:
     """Make logs of conversations in memory, for the Python API.
 
     Raises:
@@ -2157,7 +2184,7 @@ def _assemble_items(
 
     # rows that label an export are labels; what is left is of no known shape
     for source in intake.labels_of:
-        conservation.add(source, OUTCOME_LABELS)
+        conservation.add(source, ROW_OUTCOME_LABELS)
     strange.forget(len(intake.labels_of))
     for _, bad in intake.label_rows:
         yield bad

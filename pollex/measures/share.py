@@ -328,7 +328,7 @@ def estimate_share_from_probability_sums(
 
 
 def estimate_share_from_probabilities(probability: Floats, error: float) -> Figure:
-    """Estimate the share of good conversations from all of their probabilities; see `estimate_share_from_probability_sums`."""
+    """Estimate the share of good conversations from all probabilities; see `estimate_share_from_probability_sums`."""
     return estimate_share_from_probability_sums(
         float(probability.sum()),
         float(probability @ probability),

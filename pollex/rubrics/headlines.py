@@ -386,7 +386,7 @@ def list_strongest_unproven_deeds(
 
 
 def list_proven_deeds_outside_headlines(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
-    """List deeds that labels bear out, and that don't lead all the same; `explain_why_proven_rubric_is_no_headline` says why."""
+    """List deeds that labels bear out and that don't lead: `explain_why_proven_rubric_is_no_headline` says why."""
     borne_out = []
     for rubric in _list_proven_rubrics_outside_headlines(rubrics):
         if rubric.stands in ("proven", "likely"):

@@ -329,7 +329,8 @@ def describe_lead(record: CalibratorRecord) -> str:
         return ""
 
     less = losses[PLAIN_NETSAT_NAME] - losses[record.chosen]
-    return f"; cross-validated log-loss {abs(less):.3f} {'over' if less < 0 else 'under'} that of {PLAIN_NETSAT_NAME}'s curve"
+    side = "over" if less < 0 else "under"
+    return f"; cross-validated log-loss {abs(less):.3f} {side} that of {PLAIN_NETSAT_NAME}'s curve"
 
 
 def _describe_hints(rubrics: RubricSet) -> TerminalLines:

@@ -167,7 +167,8 @@ class OddityPlaces:
         )
         for signal in [signal for signal, yes in outcomes.items() if yes is None]:
             self.add(
-                f"a value of {split_signal_option_into_field_and_side(signal)[0]!r} is neither yes nor no, and was left out",
+                f"a value of {split_signal_option_into_field_and_side(signal)[0]!r} is neither yes nor no, "
+                "and was left out",
                 place,
             )
 

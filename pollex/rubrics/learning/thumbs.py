@@ -94,7 +94,7 @@ def collect_grades_of_conversations(
 def collect_grades_on_scales(
     comparison: Mapping[str, Any], conversations: Sequence[Conversation]
 ) -> tuple[Floats, list[Scale]]:
-    """Return grades on the scales that models were compared on, as `collect_grades_of_conversations` does; NaN off them."""
+    """Return grades on the scales that models were compared on; NaN off them. See `collect_grades_of_conversations`."""
     from pollex.calibration.questionnaire import Scale
 
     scales = []

@@ -49,12 +49,12 @@ POLICY = '''
 
 import numpy as np
 
-from pollex.selection.pool import rank_by_worth
+from pollex.selection.pool import choose_rubrics_of_most_worth
 
 
 def choose(pool, alpha, rng):
     """Choose by place."""
-    return rank_by_worth(pool, np.arange(pool.evals[0].shape[0], dtype=float))
+    return choose_rubrics_of_most_worth(pool, np.arange(pool.evals[0].shape[0], dtype=float))
 '''
 CALIBRATOR = '''
 """Every answer is as likely as any other."""
@@ -160,7 +160,7 @@ from pollex.cli.main import pollex as command
 from pollex.rooms.exchange.formats.peers.targets import EXPORT_TARGETS
 from pollex.prompts.prompt import load_prompt
 from pollex.rooms.study.prompts.simulate.systems import load_systems
-from pollex.selection.policies import get_policy
+from pollex.selection.policies import get_selection_policy
 from pollex.web.views import list_every_route
 
 rows = [json.dumps({"acme_session": f"c{n}", "acme_thumb": 1}) for n in range(3)]
@@ -171,7 +171,7 @@ for look in (
     lambda: told("length", "two.txt", "--half", "--json"),
     lambda: told("--help"),
     lambda: f"{pollex.length('two.txt')} {inspect.signature(pollex.length)}",
-    lambda: get_policy("last_first").__doc__,
+    lambda: get_selection_policy("last_first").__doc__,
     lambda: get_model_class("uniform")().fit([[.2, .8], [.7, .3]], [0, 1]).predict_proba([[.9, .1]]),
     lambda: load_prompt("polite").purpose,
     lambda: [one.path for one in list_every_route()],
