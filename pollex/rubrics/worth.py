@@ -549,8 +549,8 @@ def describe_reading(rubrics: Sequence[ChosenRubric]) -> list[str]:
         figures = f"Counts are of {n:,} labeled conversations."
         if any(rubric.worth and rubric.worth.gap for rubric in rubrics):
             figures += (
-                " “Expected” is how much thumbs should differ in new conversations, in points of 100: "
-                "less than the counts do, since what is picked here stands out by luck, too."
+                " “Expected” is how much thumbs should differ in new conversations, in points of 100. "
+                "It is made on the other halves, and lowered for luck, since what is picked stands out by luck, too."
             )
         notes.append(figures)
 

@@ -323,7 +323,7 @@ def fit_rating_model(
 
     Args:
         comparison: See `compare_grade_models`.
-        answers, signs: See `calibration.thumbs.fit_candidate`.
+        answers, signs: See `calibration.thumbs.fit_calibration_model`.
         ids: Of the rubrics.
     """
     from pollex.calibration.grades import fit_model_to_grades
