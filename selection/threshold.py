@@ -1,4 +1,4 @@
-"""Windows of uncertain scores about θ (`losses.compute_midpoint_of_class_means`), and the probability of a good conversation.
+"""Windows of uncertain scores about θ (`losses.compute_midpoint_of_class_means`), and P(good conversation).
 
 Windows are the paper's, and one with a guarantee; the probability is a logistic curve of NetSAT.
 
