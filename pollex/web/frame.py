@@ -325,8 +325,13 @@ def name_log_of_run(run: Run) -> str:
         if word.startswith(LOG_COPY_PREFIX):
             return word.removeprefix(LOG_COPY_PREFIX)
 
-    # else the word behind the verb is a file, where there is one
-    if typed[1:2] not in (["learn"], ["score"]) or not typed[2:] or typed[2].startswith("-"):
+    # else the word behind the verb is a file, where there is one; readers see no file's name
+    if (
+        IS_READER.get()
+        or typed[1:2] not in (["learn"], ["score"])
+        or not typed[2:]
+        or typed[2].startswith("-")
+    ):
         return ""
     return typed[2].rpartition("/")[2]
 
