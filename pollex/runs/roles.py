@@ -401,7 +401,7 @@ def open_gateway(
     budget: Budget | None,
     desk: ModelBatchQueue | None,
 ) -> Gateway:
-    """Return the connection to a model; see `hire` for `budget`."""
+    """Return the connection to a model; see `build_run_roles` for `budget`."""
     from pollex.gateway.gateway import RETRYABLE_OUTCOMES as SENT_AGAIN  # as above
     from pollex.gateway.gateway import Gateway
 
@@ -610,7 +610,7 @@ async def restore_judge(
     together: BatchSubmissionRound | None = None,
     conversations: Iterable[Conversation] | None = None,
 ) -> RunRoles:
-    """Restore the judge that θ was fitted to; see `hire`.
+    """Restore the judge that θ was fitted to; see `build_run_roles` for `budget` and `together`.
 
     Args:
         conversations: All that it will be asked about, where that is known: if each answer is in

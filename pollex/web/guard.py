@@ -216,7 +216,7 @@ class Guard:
                 "open the page in a tab of its own",
             )
         # the token of the owner or of a guest
-        if response := self._unknown(scope, headers):
+        if response := self._refuse_without_token(scope, headers):
             return response
         if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEAD_BYTES:
             return answer_refusal(scope, 431, "the request's head is over 16 kB", "")
@@ -255,8 +255,8 @@ class Guard:
     def _known(self, host: str) -> bool:
         return host.lower() in self.door.hosts
 
-    def _unknown(self, scope: Scope, headers: Headers) -> Response | None:
-        """Ask for the token; take it from the address, and keep it in a cookie."""
+    def _refuse_without_token(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return the page that asks for the token, or that keeps it in a cookie; None lets the request through."""
         path = scope["path"]
         token = self.door.token
         if path == links.ENTER_PATH:

@@ -449,7 +449,7 @@ class MixedPool(WeighedPool):
 
     def order(self, rows: Bools, alpha: float, *, hints: bool) -> Ints:
         """Choose built-in deeds as they are chosen alone, and the model's rubrics as far as they lower the loss."""
-        order = self.with_first(
+        order = self.choose_with_few_of_model(
             rows,
             alpha,
             self._how_many(rows, alpha, hints=hints),
@@ -462,7 +462,7 @@ class MixedPool(WeighedPool):
             return self._chosen(rows, columns, alpha)[:1]
         return (self.models if len(self.models) else self.entitled)[:1]
 
-    def with_first(
+    def choose_with_few_of_model(
         self,
         rows: Bools,
         alpha: float,
@@ -470,9 +470,15 @@ class MixedPool(WeighedPool):
         *,
         hints: bool,
     ) -> Ints:
-        """Choose with the first of the model's rubrics, so many at most, in the policy's order.
+        """Choose rubrics `[column]` for a set that has only some of those that a model wrote.
+
+        The model's and the built-in ones are chosen together; of the model's the first `most` in
+        the policy's order stay. Then what built-in roles would choose by themselves is added.
 
         Args:
+            rows: Conversations that are chosen by, `[conversation]`.
+            alpha: Weight of the policy's second term.
+            most: Of the model's rubrics.
             hints: As for `order`: of built-in rubrics alone.
         """
         chosen = self._chosen(rows, self.entering(rows), alpha)
@@ -560,7 +566,7 @@ class MixedPool(WeighedPool):
         losses = np.array([compute_log_losses_of_logistic_fit(scores, up) for scores in above])
         return find_best_rubric_list_length(
             losses,
-            instead=len(self.with_first(rows, alpha, 0, hints=hints)) > 0,
+            instead=len(self.choose_with_few_of_model(rows, alpha, 0, hints=hints)) > 0,
         )
 
 
