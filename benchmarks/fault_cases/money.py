@@ -206,7 +206,9 @@ def damage(folder: Path) -> str:
     """See `case`."""
     with Store.open(folder / "s") as store:
         store.transact(
-            lambda connection: connection.execute("INSERT INTO chosen VALUES ('q', 'h', 'c', 't')")
+            lambda connection: connection.execute(
+                "INSERT INTO chosen VALUES ('q', 'h', 'c', '2026-01-01T00:00:00+00:00')"
+            )
         )
         store.transact(
             lambda connection: connection.execute(

@@ -154,7 +154,7 @@ def repeated_texts_count_once(folder: Path) -> str:
     more, said = pollex(
         folder, "learn", written(folder / "b.jsonl", many), "--dry-run", "--json", "--model", "m"
     )
-    assert "999 labeled conversations have the text of another one" in said, said
+    assert "999 labeled conversations are left out, having the text of another one" in said, said
     calls = [
         {stage: plan["calls"] for stage, plan in found["plan"].items()} for found in (once, more)
     ]
