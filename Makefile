@@ -1,7 +1,7 @@
 # Everything a person types here works on a fresh clone; what it needs is installed into .venv once.
 #
 #   make demo     learn, score and report on the bundled sample log
-#   make test     unit tests and flows: two minutes on two cores
+#   make test     unit tests and flows: seven minutes on two cores
 #   make test-endurance   kills, damage, browsers, whole commands: ten minutes
 #   make test-all both, and what is marked nightly
 #   make record   prompts that the recorded run lacks into FOLDER, and replies from there; see examples/recorded
