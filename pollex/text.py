@@ -21,6 +21,23 @@ JsonObject = Mapping[str, Any]
 JsonDict = dict[str, Any]
 """One that is built, or changed."""
 
+NUMBER_WORDS = (
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
+"""English words of numbers, each at its own place."""
+
 LINE_BREAKS = "\n\t"
 _UNSEEN_CATEGORIES = frozenset(["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"])
 """Unicode categories that are controls, invisible, or reorder what stands around them."""

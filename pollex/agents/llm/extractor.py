@@ -27,21 +27,11 @@ from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation, Label
 from pollex.rubrics.answers import Unanswered
 from pollex.rubrics.rubric import QUOTE_PARTS, Polarity, Quote, Reason, make_content_id
+from pollex.text import NUMBER_WORDS
 
 MIN_QUOTES, MAX_QUOTES = 2, 4
 """Of an exchange: what called for it, what was done or left out, and what that did to the user."""
-WORDS_FOR_NUMBERS_FROM_ONE = (
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-)
+WORDS_FOR_NUMBERS_FROM_ONE = NUMBER_WORDS[1:11]
 _POLARITY_BY_LABEL: dict[Label, Polarity] = {Label.POSITIVE: "sat", Label.NEGATIVE: "dsat"}
 
 

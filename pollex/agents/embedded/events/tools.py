@@ -18,6 +18,7 @@ from pollex.agents.embedded.events.tool_results import (
     SURENESS_OF_EMPTY_RESULT,
     measure_sureness_of_call_failure,
 )
+from pollex.text import NUMBER_WORDS
 
 FAILURE_ACTS = (
     "fails",
@@ -251,21 +252,6 @@ _DATE_REGEX = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _DAY_WORDS_REGEX = re.compile(
     r"\b(?:to(?:day|night|morrow)|(?:mon|tues|wednes|thurs|fri|satur|sun)day|next|this|now|weekend)\b"
 )
-_NUMBER_WORDS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
 _UNTELLING_NUMBERS = frozenset({"0", "1"})
 """Numbers that arguments have though nobody says them."""
 
@@ -301,7 +287,7 @@ def has_unsaid_argument(called: ToolCallMark, x: Exchange) -> bool:
     text_before = " ".join(texts)
     stems = {stem_word(word) for word in _LONG_WORD_REGEX.findall(text_before)}
     spelled_numbers = set()
-    for n, word in enumerate(_NUMBER_WORDS):
+    for n, word in enumerate(NUMBER_WORDS):
         if word in stems:
             spelled_numbers.add(str(n))
 
