@@ -66,8 +66,10 @@ def holds(store: Path, sql: str) -> Callable[[], bool]:
     def look() -> bool:
         if not (store / "store.sqlite").exists():
             return False
+        # one that may write would fold the write-ahead log into the file when it closes, beside the command
+        readable = f"file:{store / 'store.sqlite'}?mode=ro"
         with (
-            closing(sqlite3.connect(store / "store.sqlite")) as database,
+            closing(sqlite3.connect(readable, uri=True)) as database,
             suppress(sqlite3.OperationalError),
         ):
             return database.execute(sql).fetchone() is not None
@@ -140,7 +142,9 @@ def test_a_kill_between_the_end_of_a_run_and_its_files_is_mended_by_a_resume(
 ) -> None:
     arguments = ["learn", learnt.log, "--store", store]
     with begun(*arguments, cwd=tmp_path) as process:
-        assert when(process, holds(store, "SELECT 1 FROM runs WHERE status = 'done'"))
+        assert when(process, holds(store, "SELECT 1 FROM runs WHERE status = 'done'")), (
+            process.communicate()
+        )
         kill(process)
     (tmp_path / "rubrics.json").unlink(missing_ok=True)
     before = rows_of(store, "SELECT count(*) AS n FROM spans WHERE kind = 'role'")
@@ -171,7 +175,9 @@ def test_a_scoring_run_that_is_killed_writes_what_an_unbroken_one_writes(
         store,
     ]
     with begun(*arguments, cwd=tmp_path) as process:
-        assert when(process, lambda: any(store.glob("runs/score-*/scores-*.parquet")))
+        assert when(process, lambda: any(store.glob("runs/score-*/scores-*.parquet"))), (
+            process.communicate()
+        )
         kill(process)
     done = {one["conversation"] for one in asked_of(store, "SELECT conversation FROM scores")}
     assert done
@@ -197,7 +203,7 @@ def test_ctrl_c_and_sigterm_end_a_run_that_the_printed_command_goes_on_with(
     arguments = ["learn", str(learnt.log), "--store", str(store)]
     for stop in (signal.SIGINT, signal.SIGTERM):
         with begun(*arguments, cwd=tmp_path) as process:
-            assert when(process, begun_run(store))
+            assert when(process, begun_run(store)), process.communicate()
             process.send_signal(stop)
             found = ended(process)
         assert found.code == 130, found
@@ -221,7 +227,7 @@ def test_a_run_that_is_to_outlive_its_terminal_does(
         with begun("learn", learnt.log, "--store", store, cwd=tmp_path) as process:
             signal.signal(signal.SIGHUP, before)
             process.send_signal(signal.SIGHUP)
-            assert when(process, begun_run(store))
+            assert when(process, begun_run(store)), process.communicate()
             process.send_signal(signal.SIGHUP)
             found = ended(process)
     finally:
@@ -234,7 +240,7 @@ def test_ctrl_c_is_heard_while_the_built_in_roles_keep_the_event_loop_busy(tmp_p
     log = write_log(tmp_path / "log.jsonl", small_log(200))
     store = tmp_path / "kept"
     with begun("learn", log, "--store", store, cwd=tmp_path) as process:
-        assert when(process, begun_run(store))
+        assert when(process, begun_run(store)), process.communicate()
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
@@ -251,7 +257,7 @@ def test_a_running_run_is_shown_and_left_alone_beside_others_and_a_resume_needs_
     pollex: Pollex, tmp_path: Path, learnt: Learnt, store: Path
 ) -> None:
     with begun("learn", learnt.log, "--store", store, cwd=tmp_path) as process:
-        assert when(process, begun_run(store))
+        assert when(process, begun_run(store)), process.communicate()
         process.send_signal(signal.SIGSTOP)
         refused = pollex("learn", learnt.log, "--store", store, "--resume")
         assert refused.code == 75
