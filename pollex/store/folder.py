@@ -93,7 +93,9 @@ def require_plain_store_files(folder: Path) -> None:
             elif not entry.is_file(follow_symlinks=False):
                 require_plain_path(Path(entry.path))
             elif entry.name.endswith(JOURNAL_SUFFIX):
-                require_plain_journal(Path(entry.path))
+                # another process may take its journal away now: the other entries are looked at all the same
+                with suppress(FileNotFoundError):
+                    require_plain_journal(Path(entry.path))
 
 
 def require_plain_journal(path: Path) -> None:

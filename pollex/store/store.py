@@ -26,7 +26,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -90,7 +90,10 @@ def has_files_of_removed_store(folder: Path) -> bool:
 
 def get_size(path: Path) -> int:
     """Return a file's bytes; 0 where there is none."""
-    return path.stat().st_size if path.exists() else 0
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 class Store:
@@ -471,5 +474,7 @@ def _make_store_private(folder: Path) -> None:
         make_private_folder(private)
 
     for file in folder.iterdir():
-        if file.is_file() and file.stat().st_mode & 0o077:
-            file.chmod(0o600)
+        # another process that closes the database takes SQLite's own files away
+        with suppress(FileNotFoundError):
+            if file.is_file() and file.stat().st_mode & 0o077:
+                file.chmod(0o600)

@@ -3,6 +3,8 @@
 import hashlib
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -44,6 +46,18 @@ from pollex.store.store import Store
 from pollex.store.tables import FactRow, LabelRow, ScoreRow, SpanRow
 from pollex.store.traces import build_span_tree, find_rubric_provenance
 
+MAKE_AND_REMOVE_FILES = """
+import sys
+from pathlib import Path
+
+files = [Path(sys.argv[1], f"{number}.sqlite-wal") for number in range(9)]
+while True:
+    for file in files:
+        file.touch()
+        file.unlink()
+"""
+"""A process that makes and removes files, as SQLite does beside a database when it is opened and closed."""
+
 
 def begin(store: Store, command: str = "learn", **fingerprint: str) -> Run:
     return store.begin(
@@ -67,6 +81,17 @@ class TestRefusals:
             shutil.rmtree(folder)
             with pytest.raises(PollexError, match="removed while it was in use → put it back"):
                 begin(store)
+
+    def test_files_that_another_process_takes_away_meanwhile_are_no_fault_of_the_store(
+        self, folder: Path
+    ) -> None:
+        Store.open(folder).close()
+        with subprocess.Popen([sys.executable, "-c", MAKE_AND_REMOVE_FILES, folder]) as other:
+            try:
+                for _ in range(300):
+                    Store.open(folder).close()
+            finally:
+                other.kill()
 
     def test_a_file_that_is_no_store_is_refused_and_left_alone(self, folder: Path) -> None:
         folder.mkdir()
