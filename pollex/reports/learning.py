@@ -92,9 +92,9 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import (
     FURTHER_LABELS_IN_FORECAST,
     Reach,
+    describe_difference_and_test_of_rubric,
     describe_doubt_about_rubric,
     describe_evidence_of_rubric,
-    describe_interval_and_test_of_rubric,
     describe_lack_of_proven_rubrics,
     describe_reading,
     describe_signal_share,
@@ -405,7 +405,9 @@ def describe_finding(
     return Finding(
         rubric=rubric,
         worth=make_percent_unbreakable(describe_evidence_of_rubric(worth)) if worth else "",
-        bounds=make_percent_unbreakable(describe_interval_and_test_of_rubric(worth, total))
+        bounds=make_percent_unbreakable(
+            describe_difference_and_test_of_rubric(worth, rubric.standing, total)
+        )
         if worth
         else "",
         beside=tuple(filter(None, map(describe_signal_share, rubric.signals))),

@@ -36,6 +36,7 @@ from pollex.rubrics.records import (
     RubricAlone,
     RubricEvidence,
     SignalShare,
+    StandingRecord,
 )
 from pollex.rubrics.rubric import Polarity
 
@@ -390,9 +391,11 @@ def describe_evidence_of_rubric(worth: RubricEvidence) -> str:
     )
 
 
-def describe_evidence_with_interval(worth: RubricEvidence) -> str:
-    """Describe the same as `describe_evidence_of_rubric`, with the difference and its 95 % interval."""
-    difference = describe_difference(worth)
+def describe_evidence_with_difference(
+    worth: RubricEvidence, standing: StandingRecord | None
+) -> str:
+    """Describe the same as `describe_evidence_of_rubric`, with the difference as in `describe_difference`."""
+    difference = describe_difference(worth, standing)
     if not difference:
         return describe_evidence_of_rubric(worth)
     return f"{describe_evidence_of_rubric(worth).removesuffix('.')}; {difference}."
@@ -442,7 +445,7 @@ def explain_comparison(worth: RubricEvidence) -> str:
     return f", which are all others: {when}, only {n} are without it, too few to compare with"
 
 
-def describe_thumb_shares_of_rubric(worth: RubricEvidence) -> str:
+def describe_thumb_shares_of_rubric(worth: RubricEvidence, standing: StandingRecord | None) -> str:
     """Tell thumbs down in a few words: counts, with what they are compared, and the difference."""
     counted = get_counted_thumbs(worth)
     if counted.there.value is None:
@@ -456,14 +459,25 @@ def describe_thumb_shares_of_rubric(worth: RubricEvidence) -> str:
         counts = f"{describe_occasion_of_worth(worth)}: {there}, {others} where it doesn't hold"
     else:
         counts = f"{there}, elsewhere {others}{explain_comparison(worth)}"
-    return f"{counts}; {describe_difference(worth)}"
+    return f"{counts}; {describe_difference(worth, standing)}"
 
 
-def describe_difference(worth: RubricEvidence) -> str:
-    """Say by how many points thumbs down differ, with the 95 % interval; empty where nothing can be compared.
+def is_difference_chosen_by_size(worth: RubricEvidence, standing: StandingRecord | None) -> bool:
+    """Tell whether a difference was chosen since it is large, and nothing lowers it for that.
 
-    What was picked by halvings has the difference that is to be expected in new conversations;
-    anything else that of its counts.
+    An interval of such a difference would promise that others see it, too.
+    """
+    if standing is None or worth.gap is not None:
+        return False
+    return standing.word == "hint" or standing.by == "halvings"
+
+
+def describe_difference(worth: RubricEvidence, standing: StandingRecord | None) -> str:
+    """Say by how many points thumbs down differ; empty where nothing can be compared.
+
+    What was picked by halvings has the difference that is to be expected in new conversations, with
+    its 95 % interval. Anything else has that of its counts, and no interval where it was chosen by
+    its size.
     """
     counted = get_counted_thumbs(worth)
     difference = _bound_gap(counted.there, counted.others)
@@ -485,6 +499,8 @@ def describe_difference(worth: RubricEvidence) -> str:
     sign = -1 if difference[1] < 0 else 1
     least, points, most = map(format_points, sorted(sign * end for end in difference))
     way = "more" if sign > 0 else "fewer"
+    if is_difference_chosen_by_size(worth, standing):
+        return f"{points} points {way} in these conversations"
     return f"{expected}{points} points {way} (95 % {least} to {most})"
 
 
@@ -507,8 +523,10 @@ def _bound_gap(there: Figure, others: Figure) -> tuple[float, float, float] | No
     return gap - low, gap, gap + high
 
 
-def describe_interval_and_test_of_rubric(worth: RubricEvidence, total: int = 0) -> str:
-    """Say what stands behind these counts: the difference with its interval, and what tested it.
+def describe_difference_and_test_of_rubric(
+    worth: RubricEvidence, standing: StandingRecord | None, total: int = 0
+) -> str:
+    """Say what stands behind these counts: the difference, and what tested it.
 
     Args:
         total: Conversations with a thumb that figures of the set are of; 0 where nobody says so.
@@ -520,7 +538,7 @@ def describe_interval_and_test_of_rubric(worth: RubricEvidence, total: int = 0) 
             f"tested on {n} of {total} conversations: learned without the others, it didn't come up"
         )
 
-    return "; ".join(filter(None, (describe_difference(worth), tested)))
+    return "; ".join(filter(None, (describe_difference(worth, standing), tested)))
 
 
 HOW_SURE_NOTE = (
@@ -534,6 +552,13 @@ TESTED_BY: dict[str, str] = {
     "all": "All labels tested it, since nothing was chosen by them.",
 }
 """What tested the rubrics, by `StandingRecord.by`."""
+
+
+DIFFERENCE_CHOSEN_BY_SIZE_NOTE = (
+    "A hint stands out because its difference is large in these conversations; in new ones it is "
+    "mostly smaller, or none. So it has no interval."
+)
+"""Why a hint's difference is told without an interval."""
 
 
 def describe_reading(rubrics: Sequence[ChosenRubric]) -> list[str]:
@@ -553,6 +578,12 @@ def describe_reading(rubrics: Sequence[ChosenRubric]) -> list[str]:
                 "It is made on the other halves, and lowered for luck, since what is picked stands out by luck, too."
             )
         notes.append(figures)
+
+    if any(
+        rubric.worth and is_difference_chosen_by_size(rubric.worth, rubric.standing)
+        for rubric in rubrics
+    ):
+        notes.append(DIFFERENCE_CHOSEN_BY_SIZE_NOTE)
 
     return notes
 

@@ -312,7 +312,7 @@ def describe_rubric_figures(rubric: ChosenRubric) -> list[str]:
     doubts = [why] if why else []
     return [
         *stands,
-        describe_thumb_shares_of_rubric(rubric.worth),
+        describe_thumb_shares_of_rubric(rubric.worth, rubric.standing),
         *along,
         *beside,
         *aside,

@@ -20,8 +20,8 @@ from pollex.reports.page import make_template_environment as of_reports
 from pollex.reports.page import read_style_sheet
 from pollex.reports.transcript import MarkedText
 from pollex.rooms import iterate_part_folders
-from pollex.rubrics.records import RubricEvidence
-from pollex.rubrics.worth import describe_doubt_about_rubric, describe_evidence_with_interval
+from pollex.rubrics.records import RubricEvidence, StandingRecord
+from pollex.rubrics.worth import describe_doubt_about_rubric, describe_evidence_with_difference
 from pollex.store.folder import LOG_COPY_PREFIX
 from pollex.store.runs import Run
 from pollex.text import escape_controls
@@ -67,9 +67,9 @@ def make_environment() -> Environment:
     return environment
 
 
-def describe_worth(worth: RubricEvidence) -> str:
-    """Describe how often a rubric holds, and its thumbs, each share with its interval."""
-    return make_percent_unbreakable(describe_evidence_with_interval(worth))
+def describe_worth(worth: RubricEvidence, standing: StandingRecord | None) -> str:
+    """Describe how often a rubric holds, its thumbs, and by how much they differ."""
+    return make_percent_unbreakable(describe_evidence_with_difference(worth, standing))
 
 
 _SCRIPT_PATTERN = re.compile(r"<script\b[^>]*></script>\s*")

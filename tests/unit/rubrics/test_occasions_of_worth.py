@@ -5,16 +5,17 @@ import pytest
 
 from pollex.graphs.learn.assemble import reconcile_standings_with_evidence
 from pollex.rubrics.learning.crossfit import Candidates
-from pollex.rubrics.records import StandingRecord
+from pollex.rubrics.records import ChosenRubric, StandingRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import (
     compute_evidence_of_rubric,
     compute_interval_of_thumb_difference,
     count_thumbs,
+    describe_difference_and_test_of_rubric,
     describe_doubt_about_rubric,
     describe_evidence_of_rubric,
-    describe_evidence_with_interval,
-    describe_interval_and_test_of_rubric,
+    describe_evidence_with_difference,
+    describe_reading,
     describe_thumb_shares_of_rubric,
     do_thumbs_contradict_side,
     shrink_evidence_for_rubric_choice,
@@ -70,15 +71,41 @@ def test_the_occasion_is_named_with_counts_of_both_sides_of_it() -> None:
         "this holds, 6 of 20 (30 %) where it doesn't"
     )
     assert describe_evidence_of_rubric(evidence) == f"{words}."
-    assert describe_evidence_with_interval(evidence) == f"{words}; 50 points more (95 % 24 to 68)."
-    assert describe_thumb_shares_of_rubric(evidence) == (
+    given = StandingRecord(p=0.01, n=N, by="held-out")
+    assert (
+        describe_evidence_with_difference(evidence, given)
+        == f"{words}; 50 points more (95 % 24 to 68)."
+    )
+    assert describe_thumb_shares_of_rubric(evidence, given) == (
         "when the user wants a table: 32 of 40 thumbs down (80 %), 6 of 20 (30 %) where it doesn't "
         "hold; 50 points more (95 % 24 to 68)"
     )
-    assert describe_interval_and_test_of_rubric(evidence).startswith(
+    assert describe_difference_and_test_of_rubric(evidence, given).startswith(
         "50 points more (95 % 24 to 68); "
     )
-    assert "200 of 250 conversations" in describe_interval_and_test_of_rubric(evidence, 250)
+    assert "200 of 250 conversations" in describe_difference_and_test_of_rubric(
+        evidence, given, 250
+    )
+
+
+@pytest.mark.parametrize(
+    ("p", "by", "clear"),
+    [(0.6, "halvings", True), (0.6, "held-out", True), (0.04, "halvings", False)],
+)
+def test_a_difference_that_was_picked_by_its_size_has_no_interval(p, by, clear) -> None:
+    standing = StandingRecord(p=p, n=N, by=by, clear=clear)
+    evidence = worth()
+    for told in (
+        describe_evidence_with_difference(evidence, standing),
+        describe_thumb_shares_of_rubric(evidence, standing),
+        describe_difference_and_test_of_rubric(evidence, standing),
+    ):
+        assert "50 points more in these conversations" in told
+        assert "95 %" not in told
+    hint = ChosenRubric(text="It fails.", polarity="dsat", worth=evidence, standing=standing)
+    assert "So it has no interval." in describe_reading([hint])[-1]
+    plain = hint.model_copy(update={"standing": StandingRecord(p=0.01, n=N, by="all")})
+    assert "no interval" not in " ".join(describe_reading([plain]))
 
 
 def test_an_occasion_that_always_comes_up_is_none() -> None:
@@ -86,7 +113,7 @@ def test_an_occasion_that_always_comes_up_is_none() -> None:
         HELD, thumbs(32, 6, 20), None, np.ones(N, bool), "the user asks"
     )
     assert always == compute_evidence_of_rubric(HELD, thumbs(32, 6, 20))
-    assert "the user asks" not in describe_thumb_shares_of_rubric(always)
+    assert "the user asks" not in describe_thumb_shares_of_rubric(always, None)
 
 
 @pytest.mark.parametrize("side", ["dsat", "sat"])
@@ -97,7 +124,7 @@ def test_counts_stay_plain_and_only_the_expected_difference_is_shrunk(side: str)
     shrunk = shrink_evidence_for_rubric_choice(
         plain.model_copy(update={"counted": counted}), side, p=0.04, passed=0.05
     )
-    counts, difference = describe_thumb_shares_of_rubric(shrunk).split("; ")
+    counts, difference = describe_thumb_shares_of_rubric(shrunk, None).split("; ")
     down = 32 if side == "dsat" else 8
     rest = 86 if side == "dsat" else 74
     assert counts.startswith(f"{down} of 40 thumbs down (")
@@ -112,7 +139,7 @@ def test_counts_are_of_all_conversations_though_few_of_them_tested_it() -> None:
     few = np.arange(N) % 2 == 0
     tested = compute_evidence_of_rubric(HELD[few], up[few])
     counted = count_thumbs(HELD, up, np.arange(N), None, tested)
-    words = describe_thumb_shares_of_rubric(tested.model_copy(update={"counted": counted}))
+    words = describe_thumb_shares_of_rubric(tested.model_copy(update={"counted": counted}), None)
     assert words.startswith("32 of 40 thumbs down (80 %), elsewhere 86 of 160 (54 %); ")
 
 
