@@ -28,10 +28,10 @@ from pollex.measures.classification import Assessment, assess_scores_against_lab
 from pollex.measures.intervals import Figure, widen_interval_of_figure
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.headlines import (
+    add_overlaps_with_headlines,
     find_earlier_equivalents_of_headlines,
     find_finding_explaining_each_phrase,
     is_proven_or_likely_phrase_rubric,
-    measure_overlaps,
 )
 from pollex.rubrics.learning.choice import list_rubrics_to_choose_from
 from pollex.rubrics.learning.circumstances import find_explaining_circumstance, list_circumstances
@@ -137,6 +137,9 @@ def assemble_rubric_set(
     segments, about = compute_topic_segments(training, measured)
     rubrics = make_records_of_chosen_rubrics(material, selection, training, unseen, reasons)
     rubrics = add_explaining_circumstances_to_rubrics(material, rubrics, measured, about)
+    rubrics = add_overlaps_with_headlines(
+        rubrics, material.table.held(measured or training, chosen)
+    )
     # notes on what was left out, and why
     reader = material.by_model and bool(live.extractions)
     alone_by_id = {}
@@ -292,7 +295,6 @@ def make_records_of_chosen_rubrics(
     standings, worths = reconcile_standings_with_evidence(chosen, standings, worths)
     held = table.held(training, chosen)
     twin_of = find_twin_rubrics(material, training)
-    overlaps = measure_overlaps(chosen, held, twin_of)
     borne_out = {id_ for id_, standing in standings.items() if standing.word != "hint"}
     explained_by = find_finding_explaining_each_phrase(
         chosen, held, flag_positive_labels(training), borne_out
@@ -312,7 +314,6 @@ def make_records_of_chosen_rubrics(
                 unexpected=contradicts_usual_side(r),
                 alone=alone[r.id],
                 twin_of=twin_of.get(r.id, ""),
-                overlap=overlaps.get(r.id),
                 explained_by=explained_by.get(r.id, ""),
                 yields=mixed
                 and r.answered_by == ANSWERED_BY_BUILT_IN_JUDGE

@@ -1,7 +1,7 @@
 """Headline lists: rubrics to act on, near twins under one entry; those that went the other way stand apart."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -544,25 +544,31 @@ def _find_deed_equivalent_to_each_phrase(rubrics: Sequence[Rubric], held: Bools)
     return beneath
 
 
-def measure_overlaps(
-    rubrics: Sequence[Rubric], held: Bools, twin_of: Mapping[str, str]
-) -> dict[str, TwinOverlap]:
-    """Count where each rubric and the one that it stands under hold, by the rubric's id.
+def add_overlaps_with_headlines(
+    rubrics: Sequence[ChosenRubric], held: Bools
+) -> tuple[ChosenRubric, ...]:
+    """Add to each rubric that stands under a headline in how many conversations both hold.
+
+    A twin may name one that stands under another itself: what is counted is what is shown above it.
 
     Args:
-        held: Where each of them holds on training conversations `[conversation, rubric]`.
-        twin_of: See `find_earlier_equivalents_of_headlines`.
+        held: Where each of them holds on the conversations that its worth is counted on
+            `[conversation, rubric]`.
     """
     places = {rubric.id: place for place, rubric in enumerate(rubrics)}
     overlaps = {}
-    for id_, twin in twin_of.items():
-        own = held[:, places[id_]]
-        other = held[:, places[twin]]
-        overlaps[id_] = TwinOverlap(
-            both=int((own & other).sum()), own=int(own.sum()), twin=int(other.sum())
-        )
+    for side in POLARITIES_IN_HEADLINE_ORDER:
+        for headline in list_headlines(rubrics, side):
+            above = held[:, places[headline.rubric.id]]
+            for twin in headline.also:
+                own = held[:, places[twin.id]]
+                overlaps[twin.id] = TwinOverlap(
+                    both=int((own & above).sum()), own=int(own.sum()), twin=int(above.sum())
+                )
 
-    return overlaps
+    return tuple(
+        rubric.model_copy(update={"overlap": overlaps.get(rubric.id)}) for rubric in rubrics
+    )
 
 
 def find_finding_explaining_each_phrase(

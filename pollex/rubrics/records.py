@@ -356,7 +356,7 @@ MIN_CONTAINED_SHARE_OF_PARTIAL_RUBRIC = 0.9
 
 
 class TwinOverlap(Record):
-    """In how many labeled conversations a rubric and the one that it stands under hold.
+    """In how many labeled conversations a rubric and the one that it is shown under hold.
 
     Attributes:
         both: In which both hold.
@@ -370,12 +370,17 @@ class TwinOverlap(Record):
 
     @property
     def words(self) -> str:
-        """How the rubric is introduced beneath its twin."""
-        if self.both >= MIN_OVERLAP_OF_NEARLY_SAME_RUBRICS * (self.own + self.twin - self.both):
-            return "nearly the same:"
+        """How the rubric is introduced beneath its twin: what is counted, and not what either means."""
+        either = self.own + self.twin - self.both
+        if not self.both:
+            return "in none of these conversations:"
+        if self.both == either:
+            return f"in the same {format_count(self.both, 'conversation')}:"
+        if self.both >= MIN_OVERLAP_OF_NEARLY_SAME_RUBRICS * either:
+            return f"in nearly the same conversations ({self.both} of the {either} of either):"
         if self.both >= MIN_CONTAINED_SHARE_OF_PARTIAL_RUBRIC * self.own:
-            return f"a part of these ({self.both} of the {self.twin}):"
-        return f"partly the same conversations ({self.both} of its {self.own}):"
+            return f"in a part of these ({self.both} of the {self.twin}):"
+        return f"in partly the same conversations ({self.both} of its {self.own}):"
 
 
 MAX_FAMILY_MEMBERS = 3
@@ -396,7 +401,7 @@ class ChosenRubric(Rubric):
         unexpected: Whether its words contradict its side, by what is known of its event or signal
             in general.
         twin_of: Id of the rubric that it stands under in the headline list; empty for most.
-        overlap: With that one; None without such, and in sets of before.
+        overlap: With the one that it is shown under; None without such, and in sets of before.
         explained_by: Of a phrase, id of the finding in whose conversations it is said, or isn't,
             and without which it makes no difference; empty for most.
         never_came_up: Share of training conversations in which its occasion never came up; None

@@ -148,7 +148,10 @@ def test_a_near_twin_stands_under_its_rubric_with_its_own_worth_and_quote() -> N
         ("event1", ["event2"])
     ]
     page = whole_page(rubric_set(rubrics=(event(1), narrower)))
-    assert "nearly the same: The user wants a museum" in " ".join(before_unfolding(page).split())
+    assert (
+        "in nearly the same conversations (18 of the 21 of either): The user wants a museum"
+        in " ".join(before_unfolding(page).split())
+    )
     assert page.count('<mark class="decided">Sorry</mark>, it is full.') == 2
 
 

@@ -7,6 +7,7 @@ import pytest
 from rubric_set_by_hand import figure, rubric, rubric_set
 
 from pollex.rubrics.headlines import (
+    add_overlaps_with_headlines,
     explain_why_proven_rubric_is_no_headline,
     find_earlier_equivalents_of_headlines,
     find_finding_explaining_each_phrase,
@@ -21,7 +22,6 @@ from pollex.rubrics.headlines import (
     list_tone_rubrics,
     list_unexpected_rubrics,
     list_unproven_rubrics,
-    measure_overlaps,
 )
 from pollex.rubrics.lint import (
     find_lint_in_rubric_answers,
@@ -190,17 +190,15 @@ def test_words_that_labels_bear_out_are_a_list_of_their_own_and_others_are_how_p
 def nest(pool: list[ChosenRubric], held: np.ndarray, up: np.ndarray) -> list[ChosenRubric]:
     """Return rubrics with what they stand under, as learning does."""
     beneath = find_earlier_equivalents_of_headlines(pool, held, None)
-    overlaps = measure_overlaps(pool, held, beneath)
     explained = find_finding_explaining_each_phrase(pool, held, up, {plain.id for plain in pool})
     nested = []
     for plain in pool:
         update = {
             "twin_of": beneath.get(plain.id, ""),
-            "overlap": overlaps.get(plain.id),
             "explained_by": explained.get(plain.id, ""),
         }
         nested.append(plain.model_copy(update=update))
-    return nested
+    return list(add_overlaps_with_headlines(nested, held))
 
 
 def phrase(number: int, side: Polarity = "dsat") -> ChosenRubric:
@@ -227,7 +225,7 @@ def test_words_said_where_a_deed_is_done_stand_under_it_and_its_mirror_stands_no
         "event4",
     ]
     assert nested[1].overlap is not None
-    assert nested[1].overlap.words == "nearly the same:"
+    assert nested[1].overlap.words == "in nearly the same conversations (59 of the 60 of either):"
     words = {rubric.id for rubric in list_proven_phrase_rubrics(nested[1:])}
     assert {"event2", "event5"} <= words, "without the deed they stand by themselves"
 
@@ -249,13 +247,31 @@ def test_words_that_mirror_two_findings_together_add_nothing_and_those_that_say_
     assert {rubric.id for rubric in list_proven_phrase_rubrics(nested)} == {"event2", "event3"}
 
 
-def test_only_what_holds_in_nearly_the_same_conversations_is_called_nearly_the_same() -> None:
+def test_what_stands_under_a_headline_says_in_how_many_of_its_conversations_it_holds() -> None:
     for both, own, twin, words in (
-        (60, 70, 65, "nearly the same:"),
-        (30, 31, 70, "a part of these (30 of the 70):"),
-        (40, 65, 77, "partly the same conversations (40 of its 65):"),
+        (60, 70, 65, "in nearly the same conversations (60 of the 75 of either):"),
+        (30, 31, 70, "in a part of these (30 of the 70):"),
+        (40, 65, 77, "in partly the same conversations (40 of its 65):"),
+        (38, 38, 38, "in the same 38 conversations:"),
+        (0, 0, 0, "in none of these conversations:"),
+        (0, 3, 9, "in none of these conversations:"),
     ):
         assert TwinOverlap(both=both, own=own, twin=twin).words == words
+
+
+def test_a_twin_of_a_twin_is_counted_with_what_it_is_shown_under() -> None:
+    rows = np.arange(200)
+    held = np.stack([rows < 60, rows < 77, rows < 59], axis=1)
+    pool = [
+        event(1, standing=PROVEN),
+        event(2, standing=PROVEN, twin_of="event1"),
+        event(3, standing=PROVEN, twin_of="event2"),
+    ]
+    first, second, third = add_overlaps_with_headlines(pool, held)
+    assert listed(first, second, third) == [["event1", "event2", "event3"]]
+    assert first.overlap is None
+    assert second.overlap == TwinOverlap(both=60, own=77, twin=60)
+    assert third.overlap == TwinOverlap(both=59, own=59, twin=60), "with event1, not event2"
 
 
 def test_deeds_in_conversations_that_end_badly_are_habits_to_check_and_no_part_of_the_ending() -> (
