@@ -39,7 +39,7 @@ from pollex.rooms.remedy.measures.proofs import (
     find_surely_fallen_guardrails,
     find_worse_guardrails,
     is_drop_ruled_out,
-    may_be_length_effect,
+    is_gain_kept_at_equal_length,
 )
 from pollex.rooms.remedy.reports.remedies import render_remedy_page
 from pollex.rooms.remedy.services.people import order_sides
@@ -329,13 +329,13 @@ def length() -> Iterator[Line]:
     yield "judged better by length alone, without the check", float(better.mean()), 0.0, 1.0
     yield (
         "judged better by length alone, clean",
-        float((better & ~may_be_length_effect(values, ratio)).mean()),
+        float((better & is_gain_kept_at_equal_length(values, ratio)).mean()),
         0.0,
         0.06,
     )
     values = world.answers(HALF.on(failing), 2) - world.answers(failing, 2)
     even = ratio - 0.35
-    clean = (proofs(values).outcome == 1) & ~may_be_length_effect(values, even)
+    clean = (proofs(values).outcome == 1) & is_gain_kept_at_equal_length(values, even)
     yield (
         "a sound judge and an edit that mends half, no longer: clean",
         float(clean.mean()),

@@ -4,9 +4,12 @@ from pollex.text import JsonObject
 
 LEAST_GAIN_WORTH_RELEASING = 0.08
 """Of the scale: a gain whose interval ends below this is none that is worth a release."""
+SIZE_NAMES = ("length", "cost")
+"""Guardrails that are sizes of replies: their effect is −ln(new / old), and growth is a price, no harm."""
 ADVICE_RULES = {
     "Release": "people who compared blind prefer the new replies, and nothing fell",
-    "Try on part of the traffic": "a judge finds the new replies better, and nothing fell",
+    "Try on part of the traffic": "a judge finds the new replies better, and nothing fell; that they are longer, or "
+    "cost more, is said beside it",
     "Don't": "something fell, harm is likely, people prefer the old replies, what speaks against the gain isn't "
     f"cleared, or the gain is under {LEAST_GAIN_WORTH_RELEASING} at most",
     "Not enough seen": "all else, replies that are missing above all",

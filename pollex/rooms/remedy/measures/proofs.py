@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import product
+from math import expm1
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from scipy.stats import false_discovery_control, norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import CONFIDENCE_LEVEL
+from pollex.rooms.remedy.measures.advice import SIZE_NAMES
 from pollex.rooms.remedy.measures.looks import (
     BETTER,
     DEFAULT_LOOKS,
@@ -53,6 +55,11 @@ LIKELY_HARM_PROBABILITY, CERTAIN_HARM_PROBABILITY = 0.9, 0.99
 """Chances of harm, over all replies, that tell *likely harm*: the first where the effect is also beyond the margin."""
 MAX_GROWTH_OF_REPLIES = 1.5
 """Growth of replies, or of what they cost, from which on it counts against a change."""
+EQUAL_LENGTH_TOLERANCE = 0.05
+"""Replies whose lengths differ by no more than this share are of equal length."""
+LEAST_SHARE_ON_EACH_SIDE, FEWEST_USERS_ON_EACH_SIDE = 0.1, 2
+"""Users with longer and with shorter new replies, without which the effect at equal length is no more than a line
+drawn beyond what was seen."""
 TWO_SIDED_Z = 1.96
 ONE_SIDED_Z = 1.645
 
@@ -241,7 +248,7 @@ def compute_upper_bound_of_difference(first: Floats, second: Floats) -> Floats:
 
 
 def estimate_effect_at_equal_length(difference: Floats, ratio: Floats) -> tuple[Floats, Floats]:
-    """Compute the effect at replies of equal length `[...]`, and its deviate.
+    """Compute the effect at replies of equal length `[...]`, and its standard error.
 
     It is the intercept of the difference on the logarithm of the ratio of lengths.
 
@@ -268,18 +275,77 @@ def estimate_effect_at_equal_length(difference: Floats, ratio: Floats) -> tuple[
         )
     )
 
-    return np.asarray(value), np.asarray(value / error)
+    return np.asarray(value), np.asarray(error)
 
 
-def may_be_length_effect(difference: Floats, ratio: Floats) -> Bools:
-    """Tell whether an effect may be one of length alone `[...]`.
+def spans_equal_length(ratio: Floats) -> Bools:
+    """Tell whether lengths of both arms overlap, so that equal length is within what was seen `[...]`.
 
-    It is where replies grow by more than half, or where at equal length less than half of it is
-    left, or nothing that is above zero by more than chance.
+    Args:
+        ratio: ln(new length / old length) `[..., user]`.
     """
-    value, z = estimate_effect_at_equal_length(difference, ratio)
-    longer = np.exp(ratio).mean(axis=-1) > MAX_GROWTH_OF_REPLIES
-    return np.asarray(longer | (value < difference.mean(axis=-1) / 2) | (z < ONE_SIDED_Z))
+    # replies of about equal length count on both sides
+    tolerance = np.log1p(EQUAL_LENGTH_TOLERANCE)
+    longer = (ratio > -tolerance).sum(axis=-1)
+    shorter = (ratio < tolerance).sum(axis=-1)
+    least = max(FEWEST_USERS_ON_EACH_SIDE, LEAST_SHARE_ON_EACH_SIDE * ratio.shape[-1])
+    return np.asarray(np.minimum(longer, shorter) >= least)
+
+
+def is_gain_kept_at_equal_length(difference: Floats, ratio: Floats) -> Bools:
+    """Tell whether at equal length half of a gain is left, and it is above zero beyond chance `[...]`.
+
+    Args:
+        difference: `[..., user]`.
+        ratio: ln(new length / old length) `[..., user]`.
+    """
+    value, error = estimate_effect_at_equal_length(difference, ratio)
+    kept = (value >= difference.mean(axis=-1) / 2) & (value >= ONE_SIDED_Z * error)
+    return np.asarray(spans_equal_length(ratio) & kept)
+
+
+def is_gain_lost_at_equal_length(difference: Floats, ratio: Floats) -> Bools:
+    """Tell whether at equal length less than half of a gain is left, and less than all beyond chance `[...]`.
+
+    Where lengths don't overlap, or too little is certain, a gain is neither kept nor lost.
+
+    Args:
+        difference, ratio: As in `is_gain_kept_at_equal_length`.
+    """
+    value, error = estimate_effect_at_equal_length(difference, ratio)
+    gain = difference.mean(axis=-1)
+    lost = (value < gain / 2) & (value + ONE_SIDED_Z * error < gain)
+    # what is above zero beyond chance isn't length alone
+    return np.asarray(spans_equal_length(ratio) & lost & (value < ONE_SIDED_Z * error))
+
+
+LengthDoubt = Literal["none", "likely", "longer", "shorter", "open"]
+"""Whether a gain may be one of length alone; the last three: it can't be told."""
+LENGTH_DOUBTS: dict[LengthDoubt, str] = {
+    "likely": "may be length: at equal length less than half of the gain is left",
+    "longer": "the new replies are all, or nearly all, longer: whether it is the length alone can't be told from these",
+    "shorter": "the new replies are all, or nearly all, shorter: whether it is the length alone can't be told from "
+    "these",
+    "open": "at equal length the gain is smaller or less certain: how much of it is the length alone can't be told "
+    "from these",
+}
+
+
+def find_length_doubt(difference: Floats, ratio: Floats) -> LengthDoubt:
+    """Tell whether a gain may be one of length alone, or why that can't be told.
+
+    Args:
+        difference: `[user]`.
+        ratio: ln(new length / old length) `[user]`.
+    """
+    # too few users for a line through them
+    if len(ratio) <= FEWEST_USERS_OF_GUARDRAIL:
+        return "none"
+    if not spans_equal_length(ratio):
+        return "longer" if ratio.mean() > 0 else "shorter"
+    if is_gain_kept_at_equal_length(difference, ratio):
+        return "none"
+    return "likely" if is_gain_lost_at_equal_length(difference, ratio) else "open"
 
 
 def compute_smallest_detectable_effect(
@@ -338,7 +404,7 @@ class TargetEffect:
         worst: The same with missing new replies as failing and missing old ones as not.
         look: From 1.
         smallest: Effect that so many users would have shown in 80 %.
-        length: Whether it may be one of length alone.
+        length: Whether it may be one of length alone, or can't be told from one.
     """
 
     effect: PairedEffect
@@ -347,7 +413,7 @@ class TargetEffect:
     look: int
     outcome: int
     smallest: float
-    length: bool
+    length: LengthDoubt
 
 
 class ProofEnd(NamedTuple):
@@ -537,15 +603,14 @@ class ProofArrays:
                 look + 1,
                 ended.outcome,
                 1.0,
-                length=False,
+                length="none",
             )
 
         # the same where missing replies count against the change
         worst = self.users_of(self.differences(look, arm, worst=True)[:, 0], FAILING_STRATUM)
-        ratio = self.users_of(
-            np.where(np.isnan(difference), np.nan, self.log_ratio("length", look, arm)),
-            FAILING_STRATUM,
-        )
+        # the same replies, as effects and as lengths
+        ratio = np.where(np.isnan(difference), np.nan, self.log_ratio("length", look, arm))
+        of_known_length = np.where(np.isnan(ratio), np.nan, difference)
         return TargetEffect(
             estimate_effect(values, bound, n),
             estimate_effect(self.users_of(difference), bound, int((~np.isnan(difference)).sum())),
@@ -555,8 +620,10 @@ class ProofArrays:
             look + 1,
             ended.outcome,
             compute_smallest_detectable_effect(float(values.std(ddof=1)), len(values), bound),
-            length=len(values) > FEWEST_USERS_OF_GUARDRAIL
-            and bool(may_be_length_effect(values, ratio)),
+            length=find_length_doubt(
+                self.users_of(of_known_length, FAILING_STRATUM),
+                self.users_of(ratio, FAILING_STRATUM),
+            ),
         )
 
     def log_ratio(self, name: str, look: int, arm: int = 1) -> Floats:
@@ -791,6 +858,15 @@ def is_harm_likely(primary: TargetEffect, margin: float = DEFAULT_HARM_MARGIN) -
     )
 
 
+def describe_growth(size: GuardrailEffect) -> str:
+    """Say by how much a size of replies grew."""
+    return f"replies grow by {expm1(-size.effect.value):.0%} in {size.name}"
+
+
+VERDICT_WITH_CAVEAT = "judged better, with a caveat"
+"""A gain that nothing else speaks against than its length, which can't be told from it, or its price."""
+
+
 def decide_verdict(
     primary: TargetEffect,
     guards: Sequence[GuardrailEffect],
@@ -801,7 +877,8 @@ def decide_verdict(
     """Return the verdict, and what speaks against it or is open, the worst first.
 
     Harm comes first, wherever it is: a guardrail that fell for sure is enough, whatever the target
-    does. One that is only marked as worse speaks against a gain.
+    does. One that is only marked as worse speaks against a gain. Replies that grow are a price: it
+    is said, and is no harm.
 
     Args:
         against: What else speaks against an effect, in words.
@@ -809,13 +886,19 @@ def decide_verdict(
         margin: Of a drop that would be too much.
     """
     # guardrails by what they say
-    fell = []
+    grown = []
     for guard in guards:
+        if guard.state == "worse" and guard.name in SIZE_NAMES:
+            grown.append(describe_growth(guard))
+
+    qualities = [guard for guard in guards if guard.name not in SIZE_NAMES]
+    fell = []
+    for guard in qualities:
         if guard.fell:
             fell.append(f"worse: {guard.name}")
 
     marked = []
-    for guard in guards:
+    for guard in qualities:
         if guard.state == "worse" and not guard.fell:
             marked.append(f"may be worse: {guard.name}")
 
@@ -827,10 +910,10 @@ def decide_verdict(
     lacks = [missing] if missing else []
     # harm first, then what found no gain, then what speaks against a gain
     if primary.outcome == WORSE or fell:
-        return "worse", [*fell, *marked, *lacks]
+        return "worse", [*fell, *marked, *grown, *lacks]
     if primary.outcome != BETTER:
         harm = describe_chance_of_harm(primary)
-        doubts = [harm, *marked] if harm else [*marked]
+        doubts = [harm, *marked, *grown] if harm else [*marked, *grown]
         if is_harm_likely(primary, margin):
             return "no gain, likely harm", [*doubts, *lacks]
         if missing:
@@ -842,19 +925,23 @@ def decide_verdict(
     if primary.worst.low <= 0:
         doubts.append("not shown with missing new replies counted as failing")
 
-    if primary.length:
-        doubts.append(
-            "may be length: at equal length little of it is left, or replies grow by half"
-        )
+    if primary.length == "likely":
+        doubts.append(LENGTH_DOUBTS[primary.length])
 
     doubts += [*marked, *against, *unknown]
-    if doubts:
-        return "not cleared", [*doubts, *lacks]
+    # what can't be told, and what it costs, are no reason to leave the gain
+    caveats = [*grown]
+    if primary.length not in ("none", "likely"):
+        caveats.insert(0, LENGTH_DOUBTS[primary.length])
 
-    # nothing speaks against it; open guardrails need more users
+    if doubts:
+        return "not cleared", [*doubts, *caveats, *lacks]
+
+    # nothing else speaks against it; open guardrails need more users
     needs = []
     for guard in guards:
         if guard.state == "open":
             needs.append(f"open: {guard.name}, needs about {guard.more} more users")
 
-    return "judged better", [*needs, *lacks]
+    verdict = VERDICT_WITH_CAVEAT if caveats else "judged better"
+    return verdict, [*caveats, *needs, *lacks]

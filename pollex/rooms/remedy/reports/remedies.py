@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import expm1
 
 from pollex.reports.page import render_template
-from pollex.rooms.remedy.measures.advice import ADVICE_RULES, advise_on_record
+from pollex.rooms.remedy.measures.advice import ADVICE_RULES, SIZE_NAMES, advise_on_record
 from pollex.text import JsonDict, JsonObject
 
 PLOT_WIDTH, LEAST_PLOT_SPAN, PLOT_MARGIN = 240, 0.5, 4
@@ -50,13 +50,9 @@ def prepare_sections(record: JsonObject, pairs: Sequence[Mapping[str, str]]) -> 
     }
 
 
-LOGARITHMIC_MEASURES = ("length", "cost")
-"""Rows whose effect is −ln(new / old); the others' is a share of the scale from never to always."""
-
-
 def format_effect(name: str, effect: float, digits: int = 0) -> str:
     """Write an effect as people read it: points of 100, or percent more for length and cost."""
-    if name in LOGARITHMIC_MEASURES:
+    if name in SIZE_NAMES:
         return f"{expm1(-effect):+.{digits}%}"
     return f"{100 * effect:+.{digits}f}"
 
@@ -76,7 +72,7 @@ def describe_worse_guardrails(guardrails: Sequence[JsonObject]) -> list[str]:
         else:
             state = guardrail["state"]
 
-        unit = "" if guardrail["name"] in LOGARITHMIC_MEASURES else " points"
+        unit = "" if guardrail["name"] in SIZE_NAMES else " points"
         falls.append(f"{guardrail['name']} {value}{unit} [{low}, {high}] ({state})")
 
     return falls
@@ -84,7 +80,7 @@ def describe_worse_guardrails(guardrails: Sequence[JsonObject]) -> list[str]:
 
 def format_interval_of_effect(name: str) -> tuple[str, str, str]:
     """Return value and ends of an effect as they are written: in logarithms more is the other way round."""
-    if name in LOGARITHMIC_MEASURES:
+    if name in SIZE_NAMES:
         return ("value", "high", "low")
     return ("value", "low", "high")
 

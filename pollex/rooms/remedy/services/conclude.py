@@ -20,6 +20,7 @@ from pollex.rooms.remedy.measures.proofs import (
     FAILING_STRATUM,
     FEWEST_USERS_OF_GUARDRAIL,
     OLD_ARM,
+    VERDICT_WITH_CAVEAT,
     ProofEnd,
     TargetEffect,
     average_by_user,
@@ -166,7 +167,8 @@ def outrank_by_people(verdict: str, people: JsonObject) -> tuple[str, str]:
         return verdict, "R"
     if people["high"] < 0.5:
         return VERDICT_PEOPLE_AGAINST, "P"
-    if people["low"] > 0.5 and verdict == "judged better":
+    # whether it is by length or not: they were asked which reply they would rather have
+    if people["low"] > 0.5 and verdict in ("judged better", VERDICT_WITH_CAVEAT):
         return VERDICT_PEOPLE_AGREE, "P"
     return verdict, "R"
 

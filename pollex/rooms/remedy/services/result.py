@@ -58,8 +58,18 @@ PROPOSED_RECORD_NAME = "proposed"
 COMPARED_FACT_KIND, SHEET_RECORD_NAME, MAX_TURNS_SHOWN_BEFORE = "pair", "pairs", 3
 """The kind of fact that a pair of replies is, which also begins the question that people's choices of a run are kept
 under; the step that has what they compare; and turns that are shown before the replies."""
-VERDICTS_BY_RANK = ("better, people agree", "judged better", "judged better, by its own family", "no difference found",
-         "not proven", "not cleared", "people prefer the old one", "no gain, likely harm", "worse")  # fmt: skip
+VERDICTS_BY_RANK = (
+    "better, people agree",
+    "judged better",
+    "judged better, by its own family",
+    "judged better, with a caveat",
+    "no difference found",
+    "not proven",
+    "not cleared",
+    "people prefer the old one",
+    "no gain, likely harm",
+    "worse",
+)
 """Verdicts, the best first."""
 
 

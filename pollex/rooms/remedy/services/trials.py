@@ -19,6 +19,7 @@ from pollex.rooms.remedy.conversations.reply_context import (
     shuffle_contexts,
 )
 from pollex.rooms.remedy.graphs.trial import ReplyCheck, Trial
+from pollex.rooms.remedy.measures.advice import SIZE_NAMES
 from pollex.rooms.remedy.measures.looks import DEFAULT_LOOKS
 from pollex.rooms.remedy.measures.proofs import (
     ANY_STRATUM,
@@ -357,7 +358,7 @@ class GatheredContexts:
             np.array([users.setdefault(context.user, len(users)) for context in contexts], int),
             assign_waves(chosen, {"prove": DEFAULT_LOOKS, "select": 2}.get(name, 1)),
             names,
-            {size: np.full(shape, np.nan) for size in ("length", "cost")},
+            {size: np.full(shape, np.nan) for size in SIZE_NAMES},
         )
 
         return Trial(

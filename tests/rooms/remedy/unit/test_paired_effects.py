@@ -16,9 +16,9 @@ from pollex.rooms.remedy.measures.proofs import (
     draw_sign_flips,
     estimate_effect,
     estimate_effect_at_equal_length,
+    find_length_doubt,
     find_worse_guardrails,
     is_drop_ruled_out,
-    may_be_length_effect,
 )
 
 RNG = np.random.default_rng(0)
@@ -92,13 +92,42 @@ def test_the_effect_at_equal_length_is_the_intercept() -> None:
     assert float(estimate_effect_at_equal_length(values, ratio)[0]) == pytest.approx(
         np.polyfit(ratio, values, 1)[1], abs=1e-9
     )
-    assert (
-        bool(may_be_length_effect(values, ratio)),
-        bool(may_be_length_effect(values + 0.3, ratio - 0.4)),
-    ) == (
-        True,
-        False,
-    )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "difference", "doubt"),
+    [
+        pytest.param([0.58] * 12, [0.5] * 12, "longer", id="all longer by 79 %, and all gain"),
+        pytest.param([-0.58] * 12, [0.5] * 12, "shorter", id="all shorter by 44 %"),
+        pytest.param([-0.2] + [0.4] * 11, [0.0] + [1.0] * 11, "longer", id="one of twelve shorter"),
+        pytest.param([-0.2] * 2 + [0.4] * 28, [0.0] * 2 + [1.0] * 28, "longer", id="under a tenth"),
+        pytest.param([-0.2, 0.2] * 6, [0.5] * 12, "none", id="overlap, and equal length keeps it"),
+        pytest.param([0.04] * 12, [0.5] * 12, "none", id="within 5 % all are of equal length"),
+        pytest.param(
+            [-0.2, 0.0, 0.2, 0.4, 0.6, 0.8] * 2,
+            [-0.2, 0.0, 0.2, 0.4, 0.6, 0.8] * 2,
+            "likely",
+            id="the gain is the length: a line through zero, mean 0.3",
+        ),
+        pytest.param(
+            [-0.1, -0.1, 0.3, 0.3],
+            [1.0, -1.0, 1.0, 1.0],
+            "open",
+            id="intercept 0.25, error √(2/2 · (1/4 + 0.01/0.16)) = 0.56: nothing is certain",
+        ),
+        pytest.param([0.58] * 2, [0.5] * 2, "none", id="too few users for any line"),
+    ],
+)
+def test_a_gain_is_laid_to_length_only_where_lengths_overlap_and_else_it_is_said(
+    ratio: list[float], difference: list[float], doubt: str
+) -> None:
+    assert find_length_doubt(np.array(difference), np.array(ratio)) == doubt
+
+
+def test_a_gain_that_is_certain_at_equal_length_is_none_of_length_alone() -> None:
+    """Of a gain of 0.6, 0.2 is left at equal length, exactly: less than half, and above zero."""
+    ratio = np.array([-0.2, 0.0, 0.4, 0.6, 0.8, 0.8])
+    assert find_length_doubt(0.2 + ratio, ratio) == "open"
 
 
 def test_weighted_kappa_is_that_of_scikit_learn_and_there_is_none_of_answers_that_are_all_alike() -> (

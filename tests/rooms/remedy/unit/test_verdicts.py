@@ -21,6 +21,7 @@ from pollex.rooms.remedy.measures.proofs import (
     ANY_STRATUM,
     FAILING_STRATUM,
     FINE_STRATUM,
+    LENGTH_DOUBTS,
     TARGET_ELSEWHERE_NAME,
     GuardrailEffect,
     PairedEffect,
@@ -40,7 +41,7 @@ SCALE = 0.1
 
 def seen(value: float, outcome: int = NOTHING, users: int = 80) -> TargetEffect:
     effect = PairedEffect(value, value - SCALE, value + SCALE, value / (SCALE / 2), users, users)
-    return TargetEffect(effect, effect, effect, 2, outcome, 0.15, length=False)
+    return TargetEffect(effect, effect, effect, 2, outcome, 0.15, length="none")
 
 
 def guard(state: Any, name: str = "asks before it books", *, fell: bool = False) -> GuardrailEffect:
@@ -71,6 +72,57 @@ def test_a_guardrail_that_is_only_marked_speaks_against_a_gain_and_is_no_verdict
     assert decide_verdict(seen(0.02, WORSE), marked) == (
         "worse",
         ["may be worse: asks before it books"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("doubt", "verdict", "advice"),
+    [
+        ("none", "judged better", "Try on part of the traffic"),
+        ("longer", "judged better, with a caveat", "Try on part of the traffic"),
+        ("shorter", "judged better, with a caveat", "Try on part of the traffic"),
+        ("open", "judged better, with a caveat", "Try on part of the traffic"),
+        ("likely", "not cleared", "Don't"),
+    ],
+)
+def test_a_gain_whose_length_cant_be_told_from_it_is_tried_and_the_reason_said(
+    doubt: Any, verdict: str, advice: str
+) -> None:
+    primary = replace(seen(0.2, BETTER), length=doubt)
+    found = decide_verdict(primary, [guard("cleared")])
+    assert found == (verdict, [LENGTH_DOUBTS[doubt]] if doubt != "none" else [])
+    edit = {"verdict": verdict, "against": found[1], "primary": {"effect": {"n": 80, "high": 0.3}}}
+    assert advise_on_change(edit)[0] == advice
+    assert decide_verdict(primary, [guard("worse")])[0] == "not cleared", "with more against it"
+    assert decide_verdict(primary, [guard("worse", fell=True)])[0] == "worse"
+
+
+def test_replies_that_grow_are_a_price_and_no_harm() -> None:
+    """ln 1.79 is .582: 79 % longer."""
+    growth = PairedEffect(-0.582, -0.582, -0.582, -9.0, 80, 80)
+    grown = replace(guard("worse", "length", fell=True), effect=growth)
+    told = "replies grow by 79% in length"
+    assert decide_verdict(seen(0.2, BETTER), [grown]) == ("judged better, with a caveat", [told])
+    assert decide_verdict(seen(0.02), [grown]) == ("no difference found", [told])
+    fell = guard("worse", fell=True)
+    assert decide_verdict(seen(0.2, BETTER), [grown, fell]) == (
+        "worse",
+        ["worse: asks before it books", told],
+    )
+
+
+def test_replies_that_are_all_longer_end_in_a_trial_by_their_arrays() -> None:
+    users = 40
+    here = arrays(1.0, 1.0, users)
+    here.values[:, 0, :, 0] = 0.2
+    here.values[:, 1, :, 0] = np.linspace(0.6, 1.0, users)[:, None]
+    here.sizes["length"][:, 1] = 179.0
+    verdict, against = decide_verdict(
+        here.primary(1, ProofEnd(BETTER, 0, 0.05)), here.guardrails(0)
+    )
+    assert (verdict, against) == (
+        "judged better, with a caveat",
+        [LENGTH_DOUBTS["longer"], "replies grow by 79% in length"],
     )
 
 
