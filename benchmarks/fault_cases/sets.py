@@ -15,10 +15,9 @@ import httpx2
 from fault_cases import case
 from fault_cases.commands import learned
 from fault_cases.commands import run as ended
-from pollex.rubrics.headlines import list_headlines
+from pollex.rubrics.headlines import describe_lack_of_proven_rubrics, list_headlines
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import describe_lack_of_proven_rubrics
 
 SIDES: tuple[Polarity, ...] = ("dsat", "sat")
 EVIL = {"Host": "evil.example:8765"}

@@ -241,8 +241,9 @@ def format_copies_note(copies: Mapping[str, str]) -> str:
     """Say that near-copies count together, and how not to."""
     texts = len(set(copies.values()))
     return (
-        f"in {len(copies):,} conversations the user says the same as in another one ({texts:,} different ones): these "
-        f"count together ({spell_options(group_field=DO_NOT_GROUP_OPTION_VALUE)}: each alone)"
+        f"in {len(copies):,} conversations the user says the same as in another of them "
+        f"({format_count(texts, 'text')}): those of one text count as one "
+        f"({spell_options(group_field=DO_NOT_GROUP_OPTION_VALUE)}: each alone)"
     )
 
 

@@ -43,6 +43,8 @@ from pollex.rubrics.headlines import (
     POLARITIES_IN_HEADLINE_ORDER,
     UNEXPECTED_SIDE_NOTES,
     Habit,
+    describe_lack_of_proven_rubrics,
+    describe_side_without_act,
     do_phrases_explain_more_thumbs_than_deeds,
     explain_why_proven_rubric_is_no_headline,
     has_proven_deed_of_assistant,
@@ -95,7 +97,6 @@ from pollex.rubrics.worth import (
     describe_difference_and_test_of_rubric,
     describe_doubt_about_rubric,
     describe_evidence_of_rubric,
-    describe_lack_of_proven_rubrics,
     describe_reading,
     describe_signal_share,
 )
@@ -111,12 +112,6 @@ CONVERSATION_OUTCOMES_TITLE = "How conversations come out"
 TONE_TITLE = "How people sound"
 
 WORDS_TITLE = "What is said"
-
-NOTHING_PROVEN_BY_POLARITY: dict[Polarity, str] = {
-    "dsat": "Nothing to mend is proven.",
-    "sat": "Nothing to copy is proven.",
-}
-"""What is said of a side on which nothing leads."""
 
 MAX_RUBRICS_BEFORE_FOLD = 5
 """Rubrics of a side before anything is unfolded."""
@@ -203,6 +198,7 @@ class Findings:
         thin: Rubrics that say too little to be shown.
         explained: Words that say no more than a finding.
         words_first: Sides on which words explain more thumbs than any deed.
+        without_act: By side, what is said where no act of the assistant's leads.
     """
 
     leading: Mapping[Polarity, Sequence[Finding]]
@@ -223,20 +219,22 @@ class Findings:
     thin: int = 0
     explained: Sequence[Finding] = ()
     words_first: Sequence[Polarity] = ()
+    without_act: Mapping[Polarity, str] = field(default_factory=dict)
 
     def none_of(self, side: Polarity) -> str:
         """Say what there is of a side on which nothing leads."""
-        nothing = NOTHING_PROVEN_BY_POLARITY[side]
         elsewhere = {
             OTHER_FINDINGS_TITLE: self.beside,
             WORDS_TITLE: self.said,
             CONVERSATION_OUTCOMES_TITLE: self.outcomes,
         }
-        # the first part of the page that has something of this side
+        titles = []
         for title, findings in elsewhere.items():
             if any(finding.rubric.polarity == side for finding in findings):
-                return f"{nothing} See “{title}”, below."
-        return nothing
+                titles.append(f"“{title}”")
+
+        see = f" See {join_with_and(titles)}, below." if titles else ""
+        return f"{self.without_act[side]} on this side.{see}"
 
     @property
     def any_leads(self) -> bool:
@@ -370,6 +368,10 @@ def prepare_findings(
             for side in POLARITIES_IN_HEADLINE_ORDER
             if do_phrases_explain_more_thumbs_than_deeds(every, side)
         ],
+        without_act={
+            side: describe_side_without_act([rubric for rubric in every if rubric.polarity == side])
+            for side in POLARITIES_IN_HEADLINE_ORDER
+        },
     )
 
 
@@ -1007,11 +1009,20 @@ def describe_better_plain_method(rubrics: RubricSet) -> str:
             return (
                 f"{PLAIN_METHODS_IN_WORDS.get(baseline.name, baseline.name)} tells good conversations from bad "
                 f"ones better than {by} does: {value} more of 100 pairs in the right order "
-                f"({INTERVAL_WORDS} {less} to {more}). The findings hold all the same, but there "
-                "are better scores to be had."
+                f"({INTERVAL_WORDS} {less} to {more}). {describe_what_findings_rest_on(rubrics)}"
             )
 
     return ""
+
+
+def describe_what_findings_rest_on(rubrics: RubricSet) -> str:
+    """Say what findings rest on, where a plain method ranks better than the whole set."""
+    if not has_proven_finding(rubrics.rubrics):
+        return "No finding is proven or likely, either."
+    return (
+        "What is proven or likely rests on the thumbs where it holds beside those elsewhere, and not "
+        "on this ranking; to rank conversations, that method is better."
+    )
 
 
 def describe_how_well_rubrics_rank(rubrics: RubricSet) -> str:

@@ -10,6 +10,7 @@ from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.records import (
     MIN_OVERLAP_OF_NEARLY_SAME_RUBRICS,
     ChosenRubric,
+    DataRecord,
     FamilyMember,
     Segment,
     TwinOverlap,
@@ -24,6 +25,7 @@ from pollex.rubrics.rubric import (
 )
 from pollex.rubrics.worth import (
     describe_doubt_about_rubric,
+    describe_missing_thumbs,
     do_thumbs_contradict_side,
     is_rubric_nearly_constant,
 )
@@ -297,6 +299,66 @@ def is_proven_or_likely_phrase_rubric(rubric: ChosenRubric) -> bool:
     """Tell whether a rubric is words, and proven or likely: a finding, whatever they mean."""
     shown = rubric.source.startswith("phrase:") and not (rubric.yields or rubric.circumstance)
     return shown and rubric.stands in ("proven", "likely")
+
+
+def describe_lack_of_proven_rubrics(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
+    """Say that no act of the assistant's leads, what is borne out all the same, and what more thumbs would show."""
+    # thumbs that standings are of, else all of the data
+    thumbs = next(
+        (rubric.standing.n for rubric in rubrics if rubric.standing),
+        data.thumbs,
+    )
+    others = count_proven_rubrics_beside_headlines(rubrics)
+    circumstances = sorted({rubric.circumstance.name for rubric in rubrics if rubric.circumstance})
+    if circumstances and not others:
+        return (
+            f"No rubric explains the {thumbs} thumbs by itself: what differs goes along with the "
+            f"{', the '.join(circumstances)}, and within each of these hardly a difference is left, or "
+            "it turns round."
+        )
+
+    if others:
+        rest = f"proven or likely are {' and '.join(f'{n} {place}' for place, n in others.items())}"
+    elif list_unproven_rubrics(rubrics):
+        rest = "what stands out is listed as hints, which may well be luck"
+    else:
+        rest = "nothing else is, either"
+    if circumstances:
+        rest = f"some go along with the {', the '.join(circumstances)}, which explains them; {rest}"
+
+    return f"{describe_side_without_act(rubrics)}; {rest}. {describe_missing_thumbs(thumbs, data.down)}"
+
+
+def describe_side_without_act(rubrics: Sequence[ChosenRubric]) -> str:
+    """Say of rubrics without a headline that no act of the assistant's leads; what is put aside is not denied."""
+    # acts that labels bear out, and that don't lead for another reason
+    aside = [
+        *list_proven_deeds_outside_headlines(rubrics),
+        *list_unexpected_rubrics(rubrics),
+        *list_rubrics_explained_by_circumstances(rubrics),
+    ]
+    if any(rubric.kind == "deed" and rubric.stands in ("proven", "likely") for rubric in aside):
+        return "No act of the assistant is a finding"
+    return "No act of the assistant is proven or likely to go along with the thumbs"
+
+
+def count_proven_rubrics_beside_headlines(rubrics: Sequence[ChosenRubric]) -> dict[str, int]:
+    """Count what labels bear out and that doesn't lead, by where it stands; without what no page lists by name."""
+    places = {
+        "on what is said (words, which may stand for an act)": list_proven_phrase_rubrics(rubrics),
+        "on how conversations end": list_rubrics_of_conversation_endings(rubrics),
+        "not among the findings for a reason that is named": list_proven_deeds_outside_headlines(
+            rubrics
+        ),
+        "to check": list_unexpected_rubrics(rubrics),
+        "on how people sound": list_tone_rubrics(rubrics),
+    }
+    counts = {}
+    for place, listed in places.items():
+        if n := sum(rubric.stands in ("proven", "likely") for rubric in listed):
+            counts[place] = n
+
+    return counts
 
 
 def list_topics_unlike_the_rest(segments: Sequence[Segment]) -> list[Segment]:

@@ -553,8 +553,8 @@ class RubricSet(Record):
         labeled = f"all {data.held_out:,} labeled conversations"
         if has_rubrics_written_by_model(self.rubrics):
             return (
-                f"{labeled} (the model wrote its rubrics from these, so the figures may be a little "
-                "too good; which rubrics count was chosen without the one that is scored)"
+                f"{labeled} (which rubrics count was chosen without the one that is scored, but the "
+                "model wrote them from all of these, so the figures may be too good)"
             )
         return f"{labeled}, each by rubrics learned without it"
 

@@ -29,7 +29,6 @@ from pollex.rubrics.records import (
     PROVEN_LEVEL,
     ChosenRubric,
     CountedThumbs,
-    DataRecord,
     JudgedBy,
     ProbabilityFigures,
     Record,
@@ -38,7 +37,7 @@ from pollex.rubrics.records import (
     SignalShare,
     StandingRecord,
 )
-from pollex.rubrics.rubric import Polarity
+from pollex.rubrics.rubric import Polarity, has_rubrics_written_by_model
 
 CALIBRATION_ERROR_RESAMPLES = 100
 """A second."""
@@ -441,7 +440,7 @@ def explain_comparison(worth: RubricEvidence) -> str:
     n = worth.down_within.n
     when = describe_occasion_of_worth(worth)
     if not n:
-        return f", where that never comes up: {when}, it always holds"
+        return f", which are all others: each of the {worth.down_with.n} times {when}, it held"
     return f", which are all others: {when}, only {n} are without it, too few to compare with"
 
 
@@ -497,7 +496,9 @@ def describe_difference(worth: RubricEvidence, standing: StandingRecord | None) 
 
     # told in the way that it goes, so that most numbers have no sign
     sign = -1 if difference[1] < 0 else 1
-    least, points, most = map(format_points, sorted(sign * end for end in difference))
+    # shares differ by 100 points at most
+    ends = sorted(max(-1.0, min(sign * end, 1.0)) for end in difference)
+    least, points, most = map(format_points, ends)
     way = "more" if sign > 0 else "fewer"
     if is_difference_chosen_by_size(worth, standing):
         return f"{points} points {way} in these conversations"
@@ -561,12 +562,21 @@ DIFFERENCE_CHOSEN_BY_SIZE_NOTE = (
 """Why a hint's difference is told without an interval."""
 
 
+WRITTEN_FROM_BOTH_HALVES_NOTE = (
+    "The model read all of these conversations when it wrote its rubrics. So for its rubrics these "
+    "shares count luck in the choice alone, and luck may make more of them “proven” or “likely”."
+)
+"""What the levels of standings leave out where a model wrote rubrics from both halves."""
+
+
 def describe_reading(rubrics: Sequence[ChosenRubric]) -> list[str]:
     """Say once how to read a list of findings: what earns them their word, and what their figures are."""
     notes = []
     standing = next((rubric.standing for rubric in rubrics if rubric.standing), None)
     if standing is not None:
         notes.append(f"{HOW_SURE_NOTE} {TESTED_BY[standing.by]}")
+        if standing.by == "halvings" and has_rubrics_written_by_model(rubrics):
+            notes.append(WRITTEN_FROM_BOTH_HALVES_NOTE)
 
     counts = [rubric.worth.counted for rubric in rubrics if rubric.worth and rubric.worth.counted]
     if counts:
@@ -672,30 +682,6 @@ def count_thumbs_needed(down: float, gap: float = DIFFERENCE_GAP) -> int:
         * (1 - down)
         / (HELD_SHARE * (1 - HELD_SHARE) * gap**2)
     )
-
-
-def describe_lack_of_proven_rubrics(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
-    """Say that labels tell no deed or outcome apart, how many these are, and how many it would take."""
-    # thumbs that standings are of, else all of the data
-    thumbs = next(
-        (rubric.standing.n for rubric in rubrics if rubric.standing),
-        data.thumbs,
-    )
-    circumstance_names = set()
-    for rubric in rubrics:
-        if rubric.circumstance:
-            circumstance_names.add(rubric.circumstance.name)
-    if along := sorted(circumstance_names):
-        return (
-            f"Nothing that happens in these conversations explains the {thumbs} thumbs by itself: what differs goes "
-            f"along with the {', the '.join(along)}, and within each of these there is hardly a difference left."
-        )
-
-    nothing = "Nothing that the assistant could do otherwise is proven or likely to go along with the thumbs"
-    rest = "what stands out is listed as hints, some of which will be luck"
-    if any(rubric.stands in ("proven", "likely") for rubric in rubrics):
-        rest = "how conversations come out, or what is said in them, is"
-    return f"{nothing}; {rest}. {describe_missing_thumbs(thumbs, data.down)}"
 
 
 def describe_missing_thumbs(thumbs: int, down: float) -> str:

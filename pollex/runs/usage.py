@@ -79,7 +79,7 @@ class ModelUsage:
             rows.append((name, row.asked, row.sent, row.known, *tokens, *spent, outcomes))
 
         yield TerminalTable(
-            ("stage", "calls", "sent", "known", "tokens in", "tokens out", *costs, "outcomes"),
+            ("stage", "calls", "sent", "not sent", "tokens in", "tokens out", *costs, "outcomes"),
             rows,
         )
         # tokens that the endpoint didn't count are estimates, and marked as such
@@ -89,7 +89,7 @@ class ModelUsage:
             yield f"Note: the endpoint didn't count the tokens of {calls}: they{cost} are estimated (≈)"
 
         if self.known_answers:
-            yield f"{self.known_answers} answers were known from earlier runs: no call was made for them."
+            yield f"{_format_kept_answers(self.known_answers)}."
 
         # an endpoint may answer by another model than the one that was named
         if len(models := self.table.models) > 1:
@@ -113,17 +113,17 @@ class ModelUsage:
 
     @property
     def summary(self) -> str:
-        """Say in a line what was asked, what it cost, and what was known already."""
+        """Say in a line what was asked, what it cost, and what needed no call."""
         total = self.table.total
         tokens_in, tokens_out = (_format_tokens(total, name) for name in TOKEN_USAGE_KINDS)
         parts = [format_count(total.sent, "call"), f"{tokens_in} tokens in, {tokens_out} out"]
         if self.price is not None:
             parts.append(f"cost {_format_cost(total, self.price)}")
         if total.known:
-            # calls whose reply the ledger has, and answers for which no call was made at all
-            parts.append(f"{total.known} more were known already")
+            # calls whose reply the ledger keeps or that are too long, and answers that nobody asked for
+            parts.append(f"{total.known:,} more needed no call")
         if self.known_answers:
-            parts.append(f"{self.known_answers} answers of earlier runs were not asked again")
+            parts.append(_format_kept_answers(self.known_answers))
 
         return f"Model: {'; '.join(parts)}"
 
@@ -134,6 +134,10 @@ class ModelUsage:
             "probe_calls": self.probe_calls,
             "known_answers": self.known_answers,
         }
+
+
+def _format_kept_answers(number: int) -> str:
+    return f"{format_count(number, 'answer')} kept from earlier runs, not asked again"
 
 
 TOKEN_USAGE_KINDS: tuple[Literal["prompt", "completion"], ...] = ("prompt", "completion")

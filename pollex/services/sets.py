@@ -112,8 +112,8 @@ def describe_rubrics(rubrics: RubricSet, verbose: bool = False) -> TerminalLines
     every = rubrics.rubrics
     shown_above: set[str] = set()
     # how to read the list is said once, where there is one
-    if _shows_figures(every):
-        yield from describe_reading(every)
+    if listed := _list_rubrics_with_figures(every):
+        yield from describe_reading(every if verbose else listed)
 
     # findings lead, problems first; of deeds and words what explains more thumbs
     for side, heading in SIDE_HEADINGS.items():
@@ -251,14 +251,14 @@ def _make_entries(rubrics: Iterable[ChosenRubric], side: Polarity) -> list[Headl
     return [Headline(rubric) for rubric in rubrics if rubric.polarity == side]
 
 
-def _shows_figures(rubrics: Sequence[ChosenRubric]) -> bool:
-    """Tell whether any rubric is listed with its figures."""
+def _list_rubrics_with_figures(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List the rubrics that are listed with their figures though nobody asks for all."""
     listed = [*list_proven_phrase_rubrics(rubrics), *list_rubrics_of_conversation_endings(rubrics)]
     for side in SIDE_HEADINGS:
         listed += list_strongest_unproven_deeds(rubrics, side)
         listed += [headline.rubric for headline in list_headlines(rubrics, side)]
 
-    return bool(listed)
+    return listed
 
 
 MAX_WORD_QUOTE_CHARACTERS = 120

@@ -2,6 +2,8 @@
 
 from pollex.measures.intervals import Figure
 from pollex.rubrics.headlines import (
+    describe_lack_of_proven_rubrics,
+    describe_side_without_act,
     explain_why_proven_rubric_is_no_headline,
     list_deeds_in_conversations_of_ending,
     list_headlines,
@@ -16,7 +18,7 @@ from pollex.rubrics.headlines import (
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.worth import describe_lack_of_proven_rubrics
+from pollex.rubrics.worth import describe_reading
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.frame import name_log_of_run
@@ -120,27 +122,45 @@ def list_findings(rubric_set: RubricSet | None) -> PageData:
     rubrics = rubric_set.rubrics if rubric_set else ()
     sides = {}
     strongest = {}
+    lacking = {}
     nothing = ""
     if rubric_set is not None:
         for kind, title in TITLES_BY_POLARITY:
             sides[title] = list_leading_headlines(rubric_set, kind)
             strongest[title] = list_strongest_unproven_deeds(rubrics, kind)
+            of_side = [rubric for rubric in rubrics if rubric.polarity == kind]
+            lacking[title] = f"{describe_side_without_act(of_side)} on this side."
         if not any(sides.values()):
             nothing = describe_lack_of_proven_rubrics(rubrics, rubric_set.data)
 
     beside_findings = []
     for rubric in list_proven_deeds_outside_headlines(rubrics):
         beside_findings.append((rubric, explain_why_proven_rubric_is_no_headline(rubric)))
-    return {
-        "sides": sides,
-        "strongest": strongest,
-        "nothing": nothing,
-        "habits": list_deeds_in_conversations_of_ending(rubrics),
+    lists = {
         "outcomes": list_rubrics_of_conversation_endings(rubrics),
         "said": list_proven_phrase_rubrics(rubrics),
         "along": list_rubrics_explained_by_circumstances(rubrics),
-        "beside_findings": beside_findings,
         "to_check": list_unexpected_rubrics(rubrics),
+    }
+    listed = [rubric for rubric, _ in beside_findings]
+    for several in (*lists.values(), *strongest.values()):
+        listed += several
+    for headlines in sides.values():
+        for supported, also in headlines:
+            listed += [supported.rubric, *also]
+
+    listed_ids = {rubric.id for rubric in listed}
+    rest = [rubric for rubric in rubrics if rubric.id not in listed_ids]
+    return lists | {
+        "sides": sides,
+        "strongest": strongest,
+        "lacking": lacking,
+        "nothing": nothing,
+        "reading": describe_reading(rubrics),
+        "habits": list_deeds_in_conversations_of_ending(rubrics),
+        "beside_findings": beside_findings,
+        "rest_borne_out": [rubric for rubric in rest if rubric.stands in ("proven", "likely")],
+        "rest": rest,
         "topics": list_topics_unlike_the_rest(rubric_set.segments)[:MAX_RUNS_SHOWN]
         if rubric_set
         else [],

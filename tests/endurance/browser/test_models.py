@@ -60,7 +60,7 @@ def test_what_was_asked_again_is_paid_once_and_a_model_that_is_down_is_said(
         visitor = visit(serve(folder, "--profiles", str(profiles)))
         assert "2 calls were sent" in ask_again(visitor)
         paid = server.counts()["paid"]
-        assert "0 calls were sent, $0.0000; 2 were known" in ask_again(visitor)
+        assert "0 calls were sent, $0.0000; 2 more needed no call" in ask_again(visitor)
         assert server.counts()["paid"] == paid
         assert "1 call was sent" in ask_again(visitor, words), (
             "the other side's words are as they were"

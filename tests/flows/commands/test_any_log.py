@@ -147,7 +147,7 @@ def test_a_model_proposes_the_columns_of_a_log_that_nothing_reads_and_is_checked
         assert server.counts()["paid"] == paid
         assert "--model" not in read.out.splitlines()[-1]
         # The same question isn't paid for twice.
-        assert "1 more were known already" in run_here(*asked).out
+        assert "1 more needed no call" in run_here(*asked).out
 
 
 def test_learn_with_a_model_asks_it_for_the_columns_of_a_log_that_nothing_reads(

@@ -261,10 +261,7 @@ def test_rubrics_hold_only_where_something_that_happens_is_borne_out() -> None:
 
     page = whole_page(rubric_set(rubrics=(hint, rubric(2, "sat")), held_out=side))
 
-    assert (
-        "Nothing that the assistant could do otherwise is proven or likely to go along with the thumbs"
-        in page
-    )
+    assert "No act of the assistant is proven or likely to go along with the thumbs" in page
     assert "none is proven or likely by itself" in page
 
 
@@ -296,7 +293,8 @@ def test_the_first_sentence_says_how_far_to_trust_it() -> None:
             Figure(value=0.8, low=0.7, high=0.9, n=60),
             -0.2,
             "TF-IDF tells good conversations from bad ones better than the sum of these rubrics does: "
-            "20 more of 100 pairs in the right order (95 % interval 15 to 25)",
+            "20 more of 100 pairs in the right order (95 % interval 15 to 25). What is proven or likely "
+            "rests on the thumbs where it holds",
         ),
         (Figure(value=0.7, low=0.52, high=0.86, n=60), 0.1, "may be little better than guessing"),
         (
@@ -333,7 +331,7 @@ def test_where_no_deed_is_proven_the_worst_conversations_are_named_to_read_first
     page = whole_page(rubric_set(rubrics=(hint, word)), scores=judgments)
     words = Reader(page).words
     assert "Read these five conversations first" in words
-    assert words.index("Read these five") < words.index("What goes wrong", words.index("Nothing"))
+    assert words.index("Read these five") < words.index("What goes wrong", words.index("No act"))
     anchor = re.search('<a href="#(c-[0-9]+)">bad 1</a>', page)
     assert anchor
     assert f'id="{anchor[1]}"' in page

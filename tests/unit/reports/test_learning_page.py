@@ -379,4 +379,4 @@ def test_figures_of_a_models_rubrics_are_not_of_what_was_learned_without_each(so
     by_model = rubric(1, "dsat").model_copy(update={"source": source})
     words = Reader(page(data=data, rubrics=(by_model, rubric(2, "sat")))).words
     assert ("each by rubrics learned without it" in words) == (source == "event:fails")
-    assert ("the model wrote its rubrics from these" in words) == (source != "event:fails")
+    assert ("model wrote them from all of these" in words) == (source != "event:fails")

@@ -8,6 +8,7 @@ from rubric_set_by_hand import figure, rubric, rubric_set
 
 from pollex.rubrics.headlines import (
     add_overlaps_with_headlines,
+    describe_lack_of_proven_rubrics,
     explain_why_proven_rubric_is_no_headline,
     find_earlier_equivalents_of_headlines,
     find_finding_explaining_each_phrase,
@@ -44,7 +45,6 @@ from pollex.rubrics.worth import (
     compute_share_with_interval,
     count_thumbs_needed,
     describe_doubt_about_rubric,
-    describe_lack_of_proven_rubrics,
     describe_missing_thumbs,
 )
 
@@ -158,6 +158,29 @@ def test_where_nothing_leads_the_thumbs_are_those_that_tested_the_rubrics() -> N
         in describe_lack_of_proven_rubrics([], data)
     )
     assert "enough to see" in describe_missing_thumbs(1504, 0.5)
+
+
+def test_where_no_act_leads_what_is_borne_out_all_the_same_is_counted_and_nothing_else_named() -> (
+    None
+):
+    data = rubric_set().data
+    words = phrase(2)
+    ending = event(3, tells="outcome", standing=PROVEN)
+    sound = event(4, source="signal:thanks", tells="tone", standing=PROVEN)
+    nothing = "No act of the assistant is proven or likely to go along with the thumbs; "
+    for rubrics, rest in (
+        ([words], "proven or likely are 1 on what is said (words, which may stand for an act). "),
+        (
+            [ending, sound],
+            "proven or likely are 1 on how conversations end and 1 on how people sound. ",
+        ),
+        ([event(1, standing=HINT)], "what stands out is listed as hints, which may well be luck. "),
+        ([], "nothing else is, either. "),
+    ):
+        assert describe_lack_of_proven_rubrics(rubrics, data).startswith(f"{nothing}{rest}")
+    odd = event(1, standing=PROVEN, unexpected=True)
+    told = describe_lack_of_proven_rubrics([odd], data)
+    assert told.startswith("No act of the assistant is a finding; proven or likely are 1 to check.")
     assert "15 points" in describe_missing_thumbs(1000, 0.5)
     assert count_thumbs_needed(0.5) == 1504  # 3.5 × (1.645 + .842)² × .25 / (.16 × .0225), by hand
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pollex.graphs.learn.assemble import reconcile_standings_with_evidence
+from pollex.measures.intervals import Figure
 from pollex.rubrics.learning.crossfit import Candidates
 from pollex.rubrics.records import ChosenRubric, StandingRecord
 from pollex.rubrics.rubric import Rubric
@@ -108,6 +109,25 @@ def test_a_difference_that_was_picked_by_its_size_has_no_interval(p, by, clear) 
     assert "no interval" not in " ".join(describe_reading([plain]))
 
 
+def test_the_levels_of_a_models_rubrics_are_said_to_count_the_choice_alone() -> None:
+    standing = StandingRecord(p=0.01, n=N, by="halvings")
+    by_model = ChosenRubric(
+        text="It fails.", polarity="dsat", source="summarize_dsat@1", standing=standing
+    )
+    assert "luck in the choice alone" in " ".join(describe_reading([by_model]))
+    tested = by_model.model_copy(
+        update={"standing": standing.model_copy(update={"by": "held-out"})}
+    )
+    built_in = by_model.model_copy(update={"source": "event:fails"})
+    for other in (tested, built_in):
+        assert "luck in the choice" not in " ".join(describe_reading([other]))
+
+
+def test_a_difference_ends_at_100_points() -> None:
+    wide = worth().model_copy(update={"gap": Figure(0.5, 0.03, 1.07, N), "compared": "elsewhere"})
+    assert describe_evidence_with_difference(wide, None).endswith("(95 % 3 to 100).")
+
+
 def test_an_occasion_that_always_comes_up_is_none() -> None:
     always = compute_evidence_of_rubric(
         HELD, thumbs(32, 6, 20), None, np.ones(N, bool), "the user asks"
@@ -150,7 +170,7 @@ def test_too_few_of_the_occasion_are_told_and_an_occasion_without_words_too() ->
         "compare with."
     )
     assert (
-        "where that never comes up: when the user wants a table, it always"
+        "(50 %), which are all others: each of the 40 times when the user wants a table, it held."
         in describe_evidence_of_rubric(worth(others=0, down_within=0))
     )
     judged = compute_evidence_of_rubric(HELD, thumbs(32, 6, 20), None, np.arange(N) < 60)
