@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -288,15 +289,10 @@ class Database:
         if lost := self._list_lost_rows(path):
             raise make_damage_error(str(self.path), f"its backup has more {' and '.join(lost)}")
 
-        draft = path.with_name(f".{BACKUP_FILE_NAME}.{os.getpid()}.draft")
+        # of this call alone: another thread may make a backup, too
+        draft = path.with_name(f".{BACKUP_FILE_NAME}.{secrets.token_hex(8)}.draft")
         try:
-            os.close(
-                os.open(
-                    draft,
-                    os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW,
-                    0o600,
-                )
-            )
+            os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             with (
                 self.trouble(),
                 closing(
@@ -384,7 +380,14 @@ def _connect_to_database(
         require_plain_tables(connection.execute(LIST_TABLES_QUERY).fetchall(), path)
         if not read_only and not fresh and path.stat().st_size <= MAX_FULLY_CHECKED_BYTES:
             _check_integrity(connection, path)
-        if (schema := connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
+        schema = _read_schema_version(connection)
+        if schema == 0 and not read_only:
+            # another process or thread may be making the tables just now: wait until it has
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+            schema = _read_schema_version(connection)
+
+        if schema == 0:
             if not may_be_new:
                 raise make_damage_error(str(path), "it has no tables any more")
             create_missing_tables(connection)
@@ -407,6 +410,11 @@ def _connect_to_database(
         raise
 
     return connection
+
+
+def _read_schema_version(connection: sqlite3.Connection) -> int:
+    """Return the number of the schema; 0 before the tables are made."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 LIST_TABLES_QUERY = "SELECT name, coalesce(sql, '') FROM sqlite_schema"

@@ -228,7 +228,7 @@ def read_secret(folder: Path) -> bytes | None:
     for mended in ((number ^ 1 << place).to_bytes(len(content)) for place in range(bits)):
         if _compute_secret_check(mended[:SECRET_BYTES]) == mended[SECRET_BYTES:]:
             LOGGER.warning("%s: a bit of the store's secret had flipped; it was mended", path)
-            _write_secret(path, mended[:SECRET_BYTES])
+            _write_secret(path, mended[:SECRET_BYTES], anew=True)
             return mended[:SECRET_BYTES]
 
     raise _make_secret_error(path, "the store's secret was changed, by which it finds paid answers")
@@ -265,7 +265,7 @@ def get_or_create_secret(folder: Path, other_secret: bytes | None, paid: int) ->
             )
 
         if (folder / SECRET_FILE_NAME).stat().st_size == SECRET_BYTES:
-            _write_secret(folder / SECRET_FILE_NAME, stored)
+            _write_secret(folder / SECRET_FILE_NAME, stored, anew=True)
         return stored
 
     path = folder / SECRET_FILE_NAME
@@ -275,18 +275,20 @@ def get_or_create_secret(folder: Path, other_secret: bytes | None, paid: int) ->
             f"the store's secret is gone, by which it finds its {paid} paid answers",
         )
 
-    _write_secret(path, other_secret or secrets.token_bytes(SECRET_BYTES))
+    _write_secret(path, other_secret or secrets.token_bytes(SECRET_BYTES), anew=False)
     return path.read_bytes()[:SECRET_BYTES]
 
 
-def _write_secret(path: Path, secret: bytes) -> None:
-    """Write a secret with its check; where another process was quicker with a new one, that is the store's."""
-    draft = path.with_name(f".{SECRET_FILE_NAME}.{os.getpid()}")
-    # a draft first: nobody reads a half-written secret
-    anew = path.exists()
-    with os.fdopen(
-        os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb"
-    ) as file:
+def _write_secret(path: Path, secret: bytes, *, anew: bool) -> None:
+    """Write a secret with its check.
+
+    Args:
+        anew: Whether it takes the place of a file that is there. Else, where another process or
+            thread was quicker with a new one, that is the store's.
+    """
+    # a draft first: nobody reads a half-written secret; of this call alone, for other threads make one, too
+    draft = path.with_name(f".{SECRET_FILE_NAME}.{secrets.token_hex(8)}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(secret + _compute_secret_check(secret))
         file.flush()
         os.fsync(file.fileno())  # answers that are found by it will be on the disk, too

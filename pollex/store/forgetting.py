@@ -57,7 +57,7 @@ _COLUMNS_WITHOUT_TEXTS = frozenset(
 )
 """Columns that hold nothing of what was said."""
 _DATABASE_DRAFT_NAME_REGEX = re.compile(
-    rf"\.({re.escape(DATABASE_FILE_NAME)}|{re.escape(BACKUP_FILE_NAME)}\.\d+)\.draft"
+    rf"\.({re.escape(DATABASE_FILE_NAME)}|{re.escape(BACKUP_FILE_NAME)}\.[0-9a-f]+)\.draft"
 )
 """Names of what a killed rebuild or backup left."""
 

@@ -1,6 +1,8 @@
 """The store's folder: the secret that paid answers are found by, and how commands that are told to people find it."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -63,6 +65,24 @@ def test_a_secret_is_made_once_and_for_its_owner_alone_or_handed_in_and_another_
         pytest.raises(WrongUse, match="32 bytes"),
     ):
         _ = three.secret
+
+
+def test_threads_that_make_a_store_at_once_have_one_secret_and_one_backup(tmp_path: Path) -> None:
+    together = Barrier(8)
+
+    def make_store(folder: Path) -> bytes:
+        together.wait()
+        with Store.open(folder) as store:
+            secret = store.secret
+            store.database.backup()
+            return secret
+
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(10):
+            folder = tmp_path / str(number)
+            secrets = set(pool.map(make_store, [folder] * 8))
+            assert secrets == {read_secret(folder)}
+            assert not list(folder.glob(".*")), "no draft stays"
 
 
 async def test_a_secret_that_is_gone_is_missed_where_answers_were_paid(tmp_path: Path) -> None:

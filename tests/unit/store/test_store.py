@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -334,6 +335,35 @@ class TestReadingBack:
         await store.write_step("run", "summarise", {"ids": ["r1", "\ud800"]})
         assert read_step_result(store, "run", "summarise") == {"ids": ["r1", "\ud800"]}
         assert read_step_result(store, "another", "summarise") is None
+
+    def test_a_store_whose_tables_another_process_makes_just_now_is_waited_for(
+        self, tmp_path: Path
+    ) -> None:
+        with Store.open(tmp_path / "made") as made:
+            version = made.value("PRAGMA user_version")
+            tables = made.rows("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+        folder = tmp_path / "new"
+        folder.mkdir()
+        with (
+            closing(
+                sqlite3.connect(
+                    folder / "store.sqlite", isolation_level=None, check_same_thread=False
+                )
+            ) as other,
+            ThreadPoolExecutor(1) as pool,
+        ):
+            # its log has something already, and its tables aren't committed yet
+            other.execute("PRAGMA journal_mode = WAL")
+            other.execute("PRAGMA application_id = 1")
+            other.execute("BEGIN IMMEDIATE")
+            opening = pool.submit(Store.open, folder)
+            time.sleep(0.3)
+            for table in tables:
+                other.execute(str(table["sql"]))
+            other.execute(f"PRAGMA user_version = {version}")
+            other.execute("COMMIT")
+            with opening.result(20) as store:
+                assert list_stored_runs(store) == []
 
     def test_threads_that_read_and_write_at_once_get_their_own_rows(self, folder: Path) -> None:
         def work(thread: int) -> list[str]:
