@@ -87,12 +87,20 @@ class KeptCommand:
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @property
+    def keeps(self) -> str:
+        """What becomes of what the run had done, in words."""
+        # only what asks somebody can cost anything
+        if self.model or self.assistant_key is not None:
+            return "What it had done is kept, and nothing is paid twice."
+        return "What it had done is kept."
+
+    @property
     def asks(self) -> str:
         """What model it asks, and where, in words."""
         if not self.model:
             if self.assistant_key is not None:
                 return "It asks your assistant's model, and no other."
-            return "It asks no model."
+            return "It asks no model, so it costs nothing."
         if not self.endpoint:
             return f"It asks {self.model} where this server's settings say."
 
@@ -236,7 +244,8 @@ def require_confirmation(site: Site, run: Run, confirmed: str) -> None:
         what = f"the run would go on by a command that the store keeps: {command.shown} ({command.asks})"
         raise VersionConflict(
             what,
-            hint=f"if it is to, send confirmed={command.digest}, or tick the box on the run's page",
+            hint="if it is to, go back and tick “Go on by this command” above the button; a program sends "
+            f"confirmed={command.digest}",
         )
 
 

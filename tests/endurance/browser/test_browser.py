@@ -218,7 +218,7 @@ def test_hostile_texts_run_load_and_hide_nothing(
     visitor.page.locator("#rows a").first.click()
     visitor.page.wait_for_url("**/conversation?*")
     assert "onerror=alert(1)" in visitor.page.locator(".turns").inner_text()
-    assert visitor.page.evaluate("document.scripts.length") == 2
+    assert visitor.page.evaluate("document.scripts.length") == 3
 
 
 @pytest.mark.scenario(6)

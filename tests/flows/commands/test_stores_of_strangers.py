@@ -351,7 +351,7 @@ EVIL = "http://evil.example/v1"
             "asks m where this server's settings say",
             "mine",
         ),
-        ("pollex learn other.jsonl", "", "It asks no model.", "mine"),
+        ("pollex learn other.jsonl", "", "It asks no model, so it costs nothing.", "mine"),
     ],
 )
 async def test_what_a_kept_command_would_read_and_ask_is_shown_and_the_key_stays_here(
