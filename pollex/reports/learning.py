@@ -252,7 +252,7 @@ class Findings:
             "on what the assistant does": twins + sum(map(len, self.leading.values())),
             "on how conversations end": len(self.outcomes),
             "on what is said": len(self.said),
-            "explained by a circumstance": len(self.along),
+            "that go along with a circumstance": len(self.along),
             "also proven or likely": len(self.beside),
             "as hints": len(self.hints) + sum(map(len, self.strongest.values())),
             "contradicted by new conversations": len(self.turned),
@@ -953,10 +953,10 @@ def describe_how_far_to_trust_rubrics(rubrics: RubricSet) -> str:
     if auc.low <= MAX_LOWER_AUC_BOUND_NEAR_CHANCE:
         little = " That may be little better than guessing."
     if not has_proven_finding(rubrics.rubrics):
-        return (
-            f"Take each of these rubrics as a hint: none is proven or likely by itself. Together, with "
-            f"those of how people sound, {tell}{little}"
-        )
+        first = "Take each of these rubrics as a hint: none is proven or likely by itself."
+        if any(rubric.stands in ("proven", "likely") for rubric in rubrics.rubrics):
+            first = "None of these rubrics is a finding to act on by itself."
+        return f"{first} Together, with those of how people sound, {tell}{little}"
 
     return f"{tell[0].upper()}{tell[1:]}{little}"
 
@@ -1003,9 +1003,10 @@ def describe_better_plain_method(rubrics: RubricSet) -> str:
         if ahead and is_known(ahead.value) and is_known(ahead.low) and is_known(ahead.high):
             if ahead.high >= 0:
                 continue
-            less, value, more = (
-                format_number(-100 * end, 0) for end in (ahead.high, ahead.value, ahead.low)
-            )
+            ends = (-100 * ahead.high, -100 * ahead.value, -100 * ahead.low)
+            # an interval that leaves out 0 doesn't look as if it began there
+            digits = 0 if ends[0] >= 0.5 else 2
+            less, value, more = (format_number(end, digits) for end in ends)
             return (
                 f"{PLAIN_METHODS_IN_WORDS.get(baseline.name, baseline.name)} tells good conversations from bad "
                 f"ones better than {by} does: {value} more of 100 pairs in the right order "
@@ -1018,7 +1019,7 @@ def describe_better_plain_method(rubrics: RubricSet) -> str:
 def describe_what_findings_rest_on(rubrics: RubricSet) -> str:
     """Say what findings rest on, where a plain method ranks better than the whole set."""
     if not has_proven_finding(rubrics.rubrics):
-        return "No finding is proven or likely, either."
+        return "Nothing here is a finding to act on, either."
     return (
         "What is proven or likely rests on the thumbs where it holds beside those elsewhere, and not "
         "on this ranking; to rank conversations, that method is better."

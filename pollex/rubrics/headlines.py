@@ -3,6 +3,8 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import sqrt
+from statistics import NormalDist
 
 import numpy as np
 
@@ -312,9 +314,8 @@ def describe_lack_of_proven_rubrics(rubrics: Sequence[ChosenRubric], data: DataR
     circumstances = sorted({rubric.circumstance.name for rubric in rubrics if rubric.circumstance})
     if circumstances and not others:
         return (
-            f"No rubric explains the {thumbs} thumbs by itself: what differs goes along with the "
-            f"{', the '.join(circumstances)}, and within each of these hardly a difference is left, or "
-            "it turns round."
+            f"{describe_side_without_act(rubrics)}: what differs goes along with the "
+            f"{', the '.join(circumstances)}, and {thumbs} thumbs can't tell which of both it is."
         )
 
     if others:
@@ -324,7 +325,7 @@ def describe_lack_of_proven_rubrics(rubrics: Sequence[ChosenRubric], data: DataR
     else:
         rest = "nothing else is, either"
     if circumstances:
-        rest = f"some go along with the {', the '.join(circumstances)}, which explains them; {rest}"
+        rest = f"some go along with the {', the '.join(circumstances)}, which may be the reason as well; {rest}"
 
     return f"{describe_side_without_act(rubrics)}; {rest}. {describe_missing_thumbs(thumbs, data.down)}"
 
@@ -362,8 +363,31 @@ def count_proven_rubrics_beside_headlines(rubrics: Sequence[ChosenRubric]) -> di
 
 
 def list_topics_unlike_the_rest(segments: Sequence[Segment]) -> list[Segment]:
-    """List the topics that go better or worse than the rest: whose interval leaves out the share of the rest."""
-    return [segment for segment in segments if segment.apart]
+    """List the topics that go better or worse than the rest, allowing for all of them having been looked at.
+
+    Two shares beside each other by the normal approximation, at 5 % for all topics together
+    (Bonferroni).
+    """
+    least = NormalDist().inv_cdf(1 - MAX_P_VALUE_OF_ANY_TOPIC / (2 * max(len(segments), 1)))
+    return [segment for segment in segments if _compute_z_of_topic(segment) > least]
+
+
+MAX_P_VALUE_OF_ANY_TOPIC = 0.05
+"""Probability that any topic of a log is listed where none differs."""
+
+
+def _compute_z_of_topic(segment: Segment) -> float:
+    """Compute by how many standard errors a topic's share of thumbs down differs from that of the rest."""
+    here = segment.down
+    rest = segment.rest
+    if here.value is None or rest.value is None:
+        return 0.0
+
+    # independent conversations: fewer where several are of one user
+    n, others = (figure.units or figure.n for figure in (here, rest))
+    share = (here.value * n + rest.value * others) / (n + others)
+    error = sqrt(share * (1 - share) * (1 / n + 1 / others))
+    return abs(here.value - rest.value) / error if error else 0.0
 
 
 def list_rubrics_explained_by_circumstances(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:

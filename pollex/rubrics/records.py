@@ -163,7 +163,7 @@ class StandingRecord(Record):
 
 
 class CircumstanceRecord(Record):
-    """A circumstance that a rubric goes along with, and that explains its difference.
+    """A circumstance that a rubric goes along with, and that may explain its difference as well.
 
     Attributes:
         name: As in `within each {name}`.
@@ -185,15 +185,16 @@ class CircumstanceRecord(Record):
             round(100 * (end or 0.0))
             for end in (self.within.low, self.within.value, self.within.high)
         )
+        figures = f"{value:+d} points of thumbs down [{low:+d}, {high:+d}]"
+        over_all = f"over all {round(100 * self.over_all):+d}; n = {self.within.n}"
         if self.turned:
-            left = "it goes the other way"
-        else:
-            left = "there is hardly a difference"
-
+            return (
+                f"goes along with the {self.name}: within each, it goes the other way "
+                f"({figures}, {over_all})"
+            )
         return (
-            f"goes along with the {self.name}: within each, {left} "
-            f"({value:+d} points of thumbs down [{low:+d}, {high:+d}], "
-            f"over all {round(100 * self.over_all):+d}; n = {self.within.n})"
+            f"can't be told apart from the {self.name}: within each, the difference is {figures} "
+            f"({over_all})"
         )
 
 
@@ -309,14 +310,6 @@ class Segment(Record):
     down: Figure
     rest: Figure
     examples: tuple[str, ...]
-
-    @property
-    def apart(self) -> bool:
-        """Whether the interval of its share leaves out that of the rest: only then it goes better or worse."""
-        low = self.down.low
-        high = self.down.high
-        rest = self.rest.value
-        return None not in (low, high, rest) and not low <= rest <= high  # type: ignore[operator]
 
 
 class SignalShare(Record):

@@ -22,11 +22,13 @@ from pollex.reports.transcript import (
     cut_text_at_marked_spans,
     trim_quote,
 )
+from pollex.rubrics.headlines import list_topics_unlike_the_rest
 from pollex.rubrics.learning.results import LabelledScore
 from pollex.rubrics.lint import LintMark
 from pollex.rubrics.records import (
     Baseline,
     ChosenRubric,
+    CircumstanceRecord,
     Family,
     FamilyMember,
     Segment,
@@ -184,7 +186,7 @@ def test_a_full_page_has_at_most_2500_words_before_anything_is_unfolded() -> Non
     assert page.count("need not be what causes them") == 1
 
 
-def test_topics_are_told_with_share_n_interval_and_conversations() -> None:
+def test_topics_are_told_with_share_n_and_conversations() -> None:
     segment = Segment(
         topic="tables",
         down=compute_share_with_interval(6, 10),
@@ -193,11 +195,11 @@ def test_topics_are_told_with_share_n_interval_and_conversations() -> None:
     )
     page = whole_page(rubric_set(segments=(segment,)))
     words = before_unfolding(page).replace("\N{NO-BREAK SPACE}", " ")
-    assert re.search(r"tables\s+60 % of 10\s+95 % interval 31–83 %\s+10 % of 30", words)
+    assert re.search(r"tables\s+60 % of 10\s+10 % of 30", words)
     assert page.count('href="#c-') == 5, "three of the topic, two of how conversations ended"
 
 
-def test_a_topic_whose_interval_holds_the_share_of_the_rest_is_not_listed() -> None:
+def test_a_topic_no_more_different_than_by_luck_among_so_many_is_not_listed() -> None:
     apart, alike = (
         Segment(
             topic=name,
@@ -210,10 +212,13 @@ def test_a_topic_whose_interval_holds_the_share_of_the_rest_is_not_listed() -> N
     page = before_unfolding(whole_page(rubric_set(segments=(apart, alike))))
     assert "tables" in page
     assert "chairs" not in page
-    assert "1\N{NO-BREAK SPACE}other topic: not clearly different from the rest" in page
+    assert "1\N{NO-BREAK SPACE}other topic: no more different from the rest than by luck" in page
     assert "None of 1\N{NO-BREAK SPACE}topic" in before_unfolding(
         whole_page(rubric_set(segments=(alike,)))
     )
+    mild = apart.model_copy(update={"down": compute_share_with_interval(4, 10)})
+    assert list_topics_unlike_the_rest([mild]) == [mild]
+    assert list_topics_unlike_the_rest([mild, *[alike] * 9]) == [], "one of ten may be luck"
 
 
 def test_the_conversations_that_are_most_wrong_come_first_and_right_ones_not_at_all() -> None:
@@ -263,6 +268,22 @@ def test_rubrics_hold_only_where_something_that_happens_is_borne_out() -> None:
 
     assert "No act of the assistant is proven or likely to go along with the thumbs" in page
     assert "none is proven or likely by itself" in page
+
+
+def test_what_is_proven_without_being_a_finding_is_not_called_a_hint() -> None:
+    side = figures(Figure(value=0.8, low=0.7, high=0.9, n=60), n=60)
+    along = CircumstanceRecord(
+        name="length", over_all=0.49, within=Figure(0.15, -0.02, 0.32, 60), turned=False, strata=3
+    )
+    proven = event(1, standing=StandingRecord(p=0.01, n=60, by="halvings"), circumstance=along)
+    words = Reader(whole_page(rubric_set(rubrics=(proven,), held_out=side))).words
+    assert "None of these rubrics is a finding to act on by itself. Together" in words
+    assert "No act of the assistant is a finding: what differs goes along with the length" in words
+    assert "none is proven or likely" not in words
+    assert str(along) == (
+        "can't be told apart from the length: within each, the difference is +15 points of thumbs "
+        "down [-2, +32] (over all +49; n = 60)"
+    )
 
 
 def test_the_strongest_hints_stand_with_the_findings_and_nowhere_else() -> None:
