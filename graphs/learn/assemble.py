@@ -29,6 +29,7 @@ from pollex.measures.intervals import Figure, widen_interval_of_figure
 from pollex.rubrics.answers import Question, Unanswered
 from pollex.rubrics.headlines import (
     add_overlaps_with_headlines,
+    find_deed_behind_each_phrase,
     find_earlier_equivalents_of_headlines,
     find_finding_explaining_each_phrase,
     is_proven_or_likely_phrase_rubric,
@@ -299,6 +300,8 @@ def make_records_of_chosen_rubrics(
     explained_by = find_finding_explaining_each_phrase(
         chosen, held, flag_positive_labels(training), borne_out
     )
+    # what is nearly the same in all conversations comes first
+    twin_of = find_deed_behind_each_phrase(chosen, held, borne_out, explained_by) | twin_of
 
     chosen_rubrics = []
     for r in chosen:

@@ -48,12 +48,13 @@ from pollex.rubrics.headlines import (
     do_phrases_explain_more_thumbs_than_deeds,
     explain_why_proven_rubric_is_no_headline,
     has_proven_deed_of_assistant,
-    is_proven_or_likely_phrase_rubric,
+    is_proven_or_likely,
     list_deeds_in_conversations_of_ending,
     list_headlines,
     list_phrase_rubrics_explained_by_findings,
     list_proven_deeds_outside_headlines,
     list_proven_phrase_rubrics,
+    list_proven_tone_rubrics,
     list_rubrics_contradicted_by_held_out_thumbs,
     list_rubrics_explained_by_circumstances,
     list_rubrics_of_conversation_endings,
@@ -188,7 +189,8 @@ class Findings:
         hints: Those of which too few thumbs can tell, but for the strongest.
         turned: Those whose thumbs on held-out conversations went the other way.
         to_check: Those that one would expect on the other side.
-        sounds: Those that tell how people sound.
+        sounds_borne_out: Those of how people sound that are proven or likely.
+        sounds: The others that tell how people sound.
         topics: Segments, those least like the rest first, each with its conversations and how these
             begin.
         wrong: The held-out conversations that the set gets most wrong, each with how it begins.
@@ -210,6 +212,7 @@ class Findings:
     hints: Sequence[Finding]
     turned: Sequence[Finding]
     to_check: Sequence[Finding]
+    sounds_borne_out: Sequence[Finding]
     sounds: Sequence[Finding]
     topics: Sequence[tuple[Segment, tuple[tuple[ExampleLink, str], ...]]]
     wrong: Sequence[tuple[LabelledScore, ExampleLink, str]]
@@ -257,6 +260,7 @@ class Findings:
             "as hints": len(self.hints) + sum(map(len, self.strongest.values())),
             "contradicted by new conversations": len(self.turned),
             "to check": len(self.to_check),
+            "on how people sound": len(self.sounds_borne_out),
             f"for the score alone (“{TONE_TITLE}”)": len(self.sounds),
             "of words that say no more than a finding": len(self.explained),
             "in the file only, too thin to show": self.thin,
@@ -351,7 +355,10 @@ def prepare_findings(
         hints=describe(hints),
         turned=describe(list_rubrics_contradicted_by_held_out_thumbs(every)),
         to_check=describe(list_unexpected_rubrics(every)),
-        sounds=describe(list_tone_rubrics(every), 0),
+        sounds_borne_out=describe(list_proven_tone_rubrics(every)),
+        sounds=describe(
+            [rubric for rubric in list_tone_rubrics(every) if not is_proven_or_likely(rubric)], 0
+        ),
         topics=topics,
         wrong=wrong,
         habits=[
@@ -551,12 +558,7 @@ def list_shown_ids(rubrics: RubricSet, scores: Sequence[LabelledScore]) -> list[
 
 def does_page_show_conversations_of_rubric(rubric: ChosenRubric) -> bool:
     """Tell whether the page shows conversations of a rubric: of all but what only counts for the score."""
-    return (
-        rubric.headlined
-        or rubric.leads
-        or rubric.outcome
-        or is_proven_or_likely_phrase_rubric(rubric)
-    )
+    return rubric.headlined or rubric.leads or rubric.outcome or is_proven_or_likely(rubric)
 
 
 def prepare_conversations(

@@ -297,10 +297,15 @@ def _may_be_shown_on_its_side(rubric: ChosenRubric) -> bool:
     return not (aside or rubric.unexpected)
 
 
+def is_proven_or_likely(rubric: ChosenRubric) -> bool:
+    """Tell whether labels bear a rubric out."""
+    return rubric.stands in ("proven", "likely")
+
+
 def is_proven_or_likely_phrase_rubric(rubric: ChosenRubric) -> bool:
     """Tell whether a rubric is words, and proven or likely: a finding, whatever they mean."""
     shown = rubric.source.startswith("phrase:") and not (rubric.yields or rubric.circumstance)
-    return shown and rubric.stands in ("proven", "likely")
+    return shown and is_proven_or_likely(rubric)
 
 
 def describe_lack_of_proven_rubrics(rubrics: Sequence[ChosenRubric], data: DataRecord) -> str:
@@ -338,7 +343,7 @@ def describe_side_without_act(rubrics: Sequence[ChosenRubric]) -> str:
         *list_unexpected_rubrics(rubrics),
         *list_rubrics_explained_by_circumstances(rubrics),
     ]
-    if any(rubric.kind == "deed" and rubric.stands in ("proven", "likely") for rubric in aside):
+    if any(rubric.kind == "deed" and is_proven_or_likely(rubric) for rubric in aside):
         return "No act of the assistant is a finding"
     return "No act of the assistant is proven or likely to go along with the thumbs"
 
@@ -356,7 +361,7 @@ def count_proven_rubrics_beside_headlines(rubrics: Sequence[ChosenRubric]) -> di
     }
     counts = {}
     for place, listed in places.items():
-        if n := sum(rubric.stands in ("proven", "likely") for rubric in listed):
+        if n := sum(is_proven_or_likely(rubric) for rubric in listed):
             counts[place] = n
 
     return counts
@@ -475,7 +480,7 @@ def list_proven_deeds_outside_headlines(rubrics: Sequence[ChosenRubric]) -> list
     """List deeds that labels bear out and that don't lead: `explain_why_proven_rubric_is_no_headline` says why."""
     borne_out = []
     for rubric in _list_proven_rubrics_outside_headlines(rubrics):
-        if rubric.stands in ("proven", "likely"):
+        if is_proven_or_likely(rubric):
             borne_out.append(rubric)
 
     return borne_out
@@ -520,6 +525,14 @@ def list_tone_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
             tone_rubrics.append(rubric)
 
     return tone_rubrics
+
+
+def list_proven_tone_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List rubrics of how people sound that labels bear out, most thumbs explained first."""
+    return sorted(
+        filter(is_proven_or_likely, list_tone_rubrics(rubrics)),
+        key=lambda rubric: (rubric.polarity, -compute_share_of_thumbs_explained(rubric)),
+    )
 
 
 def list_rubrics_contradicted_by_held_out_thumbs(
@@ -697,6 +710,45 @@ def find_finding_explaining_each_phrase(
             findings.append(place)
 
     return explained
+
+
+def find_deed_behind_each_phrase(
+    rubrics: Sequence[Rubric],
+    held: Bools,
+    borne_out: Collection[str],
+    explained: Collection[str],
+) -> dict[str, str]:
+    """Return the deed that a phrase is mostly said with, by the phrase's id; of those that explain the same thumbs.
+
+    The deed leads then, and the phrase stands under it: words alone say less of what to do otherwise.
+
+    Args:
+        held: Where each of them holds on training conversations `[conversation, rubric]`.
+        borne_out: Ids of the rubrics that are proven or likely.
+        explained: Ids of the phrases that say no more than a finding.
+    """
+    deeds = []
+    for place, rubric in enumerate(rubrics):
+        if rubric.id in borne_out and rubric.kind == "deed":
+            deeds.append(place)
+
+    behind: dict[str, str] = {}
+    for place, rubric in enumerate(rubrics):
+        if rubric.id not in borne_out or rubric.id in explained:
+            continue
+        if not rubric.source.startswith("phrase:"):
+            continue
+
+        alike = {
+            deed: _correlate_two_answer_columns(held[:, deed], held[:, place])
+            for deed in deeds
+            if rubrics[deed].polarity == rubric.polarity
+        }
+        nearest = max(alike, key=lambda deed: alike[deed], default=None)
+        if nearest is not None and alike[nearest] >= MIN_CORRELATION_OF_EQUIVALENT_RUBRICS:
+            behind[rubric.id] = rubrics[nearest].id
+
+    return behind
 
 
 def _list_findings_overlapping_phrase(

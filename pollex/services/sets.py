@@ -30,6 +30,7 @@ from pollex.rubrics.headlines import (
     do_held_out_thumbs_contradict_rubric,
     do_phrases_explain_more_thumbs_than_deeds,
     explain_why_proven_rubric_is_no_headline,
+    is_proven_or_likely,
     list_deeds_in_conversations_of_ending,
     list_headlines,
     list_phrase_rubrics_explained_by_findings,
@@ -165,7 +166,7 @@ def describe_rubrics(rubrics: RubricSet, verbose: bool = False) -> TerminalLines
         yield from _render_group(FURTHER_HINTS_HEADING, map(Headline, hints), verbose)
         yield from _render_group(CONTRADICTED_HEADING, map(Headline, against), verbose)
         yield from _render_group(UNEXPECTED_HEADING, map(Headline, odd), verbose)
-        people = "How people sound: these count for the score, but give nothing to act on"
+        people = "How people sound: these count for the score"
         yield from _render_group(people, map(Headline, sounds), verbose)
         yield from _describe_thin_rubrics(len(thin))
         return
@@ -179,13 +180,21 @@ def describe_rubrics(rubrics: RubricSet, verbose: bool = False) -> TerminalLines
     counts += [format_count(len(hints), "hint")] if hints else []
     counts += [f"{len(against)} that new conversations contradict"] if against else []
     counts += [f"{len(odd)} to check, as one expects the other thumb"] if odd else []
-    counts += [f"{len(sounds)} of how people sound"] if sounds else []
+    counts += [_count_sounds(sounds)] if sounds else []
     counts += [f"{len(explained)} of words that say no more than these"] if explained else []
     if counts:
         lists = (borne_out, hints, against, odd, sounds, explained)
         more = sum(map(len, lists))
         yield f"{format_count(more, 'more rubric')} ({'; '.join(counts)}): in the report, or here with -v"
     yield from _describe_thin_rubrics(len(thin))
+
+
+def _count_sounds(sounds: Sequence[ChosenRubric]) -> str:
+    """Count rubrics of how people sound, and those of them that labels bear out."""
+    counted = f"{len(sounds)} of how people sound"
+    if borne_out := sum(map(is_proven_or_likely, sounds)):
+        return f"{counted}, {borne_out} proven or likely"
+    return counted
 
 
 def _describe_thin_rubrics(number: int) -> TerminalLines:

@@ -10,6 +10,7 @@ from pollex.rubrics.headlines import (
     add_overlaps_with_headlines,
     describe_lack_of_proven_rubrics,
     explain_why_proven_rubric_is_no_headline,
+    find_deed_behind_each_phrase,
     find_earlier_equivalents_of_headlines,
     find_finding_explaining_each_phrase,
     list_deeds_in_conversations_of_ending,
@@ -213,7 +214,9 @@ def test_words_that_labels_bear_out_are_a_list_of_their_own_and_others_are_how_p
 def nest(pool: list[ChosenRubric], held: np.ndarray, up: np.ndarray) -> list[ChosenRubric]:
     """Return rubrics with what they stand under, as learning does."""
     beneath = find_earlier_equivalents_of_headlines(pool, held, None)
-    explained = find_finding_explaining_each_phrase(pool, held, up, {plain.id for plain in pool})
+    borne_out = {plain.id for plain in pool}
+    explained = find_finding_explaining_each_phrase(pool, held, up, borne_out)
+    beneath = find_deed_behind_each_phrase(pool, held, borne_out, explained) | beneath
     nested = []
     for plain in pool:
         update = {
@@ -251,6 +254,21 @@ def test_words_said_where_a_deed_is_done_stand_under_it_and_its_mirror_stands_no
     assert nested[1].overlap.words == "in nearly the same conversations (59 of the 60 of either):"
     words = {rubric.id for rubric in list_proven_phrase_rubrics(nested[1:])}
     assert {"event2", "event5"} <= words, "without the deed they stand by themselves"
+
+
+def test_a_deed_leads_before_words_that_are_mostly_said_with_it_and_explain_more() -> None:
+    rows = np.arange(200)
+    done = rows < 40
+    # said with most of the deeds, and in other conversations that go wrong, too
+    said = (rows >= 5) & (rows < 60)
+    down = (rows < 60) | (rows % 4 == 0)
+    held = np.stack([done, said, rows >= 150], axis=1)
+    nested = nest([event(1, standing=PROVEN), phrase(2), phrase(3)], held, ~down)
+    assert listed(*nested) == [["event1", "event2"]]
+    assert nested[1].overlap == TwinOverlap(both=35, own=55, twin=40)
+    assert [one.id for one in list_proven_phrase_rubrics(nested)] == ["event3"]
+    hint = nested[0].model_copy(update={"standing": HINT})
+    assert {one.id for one in list_proven_phrase_rubrics([hint, *nested[1:]])} >= {"event2"}
 
 
 def test_words_that_mirror_two_findings_together_add_nothing_and_those_that_say_more_do() -> None:
