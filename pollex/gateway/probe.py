@@ -442,7 +442,14 @@ async def _ask_for_context_window(endpoint: Endpoint | ChatModel, deadline: floa
             for name in _CONTEXT_WINDOW_FIELDS
         )
         return next((value for value in windows if value), None)
-    except (ValueError, TypeError, LookupError, AttributeError, StopIteration):
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        StopIteration,
+        RecursionError,
+    ):
         return None
     finally:
         await wire.close()

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from io import StringIO
 from typing import Any, Protocol
 
 import aiohttp
@@ -43,7 +44,7 @@ class StreamedReply:
     """The parts of one reply (server-sent events of OpenAI's protocol).
 
     Args:
-        tell: Gets the text so far after each part; None where nobody listens.
+        tell: Gets the text so far whenever it has grown by a hundredth; None where nobody listens.
 
     Attributes:
         whole: Whether the last part has come.
@@ -52,10 +53,12 @@ class StreamedReply:
     def __init__(self, tell: Callable[[str], None] | None = None) -> None:
         self._tell = tell
         self._rest = b""
-        self._text = ""
-        self._refusal = ""
-        self._thoughts = ""
-        self._calls = dict[int, dict[str, str]]()
+        # texts that are added to: a sum of strings would be copied whole for each part
+        self._text = StringIO()
+        self._told_length = 0
+        self._refusal = StringIO()
+        self._thoughts = StringIO()
+        self._calls = dict[int, _StreamedToolCall]()
         self._tokens = list[object]()
         self._about: dict[str, object] = {}
         self._finish: str | None = None
@@ -77,16 +80,17 @@ class StreamedReply:
 
         message: dict[str, object] = {
             "role": "assistant",
-            "content": self._text,
-            "refusal": self._refusal or None,
+            "content": self._text.getvalue(),
+            "refusal": self._refusal.getvalue() or None,
         }
-        if self._thoughts:
-            message["reasoning_content"] = self._thoughts
+        if thoughts := self._thoughts.getvalue():
+            message["reasoning_content"] = thoughts
 
         if self._calls:
             tool_calls = []
             for call in self._calls.values():
-                tool_calls.append({"type": "function", "function": call})
+                function = {"name": call.name, "arguments": call.arguments.getvalue()}
+                tool_calls.append({"type": "function", "function": function})
 
             message["tool_calls"] = tool_calls
 
@@ -119,7 +123,7 @@ class StreamedReply:
 
     def _add(self, choice: dict[str, Any]) -> None:
         delta = choice.get("delta") or choice.get("message") or {}
-        self._thoughts += delta.get("reasoning_content") or ""
+        self._thoughts.write(delta.get("reasoning_content") or "")
         for number, call in enumerate(delta.get("tool_calls") or ()):
             if isinstance(call, dict) and isinstance(call.get("function"), dict):
                 self._add_call(call.get("index", number), call["function"])
@@ -127,26 +131,36 @@ class StreamedReply:
         if isinstance(about := choice.get("logprobs"), dict):
             self._tokens += about.get("content") or []
 
-        self._refusal += delta.get("refusal") or ""
+        self._refusal.write(delta.get("refusal") or "")
         if choice.get("finish_reason"):
             self._finish = choice["finish_reason"]
             self.whole = True
 
         if delta.get("content"):
-            self._text += delta["content"]
-            if self._tell is not None:
-                self._tell(self._text)
+            self._text.write(delta["content"])
+            length = self._text.tell()
+            if self._tell is not None and length > 1.01 * self._told_length:
+                self._told_length = length
+                self._tell(self._text.getvalue())
 
     def _add_call(self, index: int, function: dict[str, Any]) -> None:
         """Add a part of a tool call; its name comes once, its arguments bit by bit."""
-        call = self._calls.setdefault(index, {"name": "", "arguments": ""})
-        call["name"] = function.get("name") or call["name"]
+        call = self._calls.setdefault(index, _StreamedToolCall())
+        call.name = function.get("name") or call.name
         # some gateways parse what the model wrote; other values are no arguments
         part = function.get("arguments")
         if isinstance(part, dict):
             part = json.dumps(part, ensure_ascii=False)
         if isinstance(part, str):
-            call["arguments"] += part
+            call.arguments.write(part)
+
+
+@dataclass
+class _StreamedToolCall:
+    """What has come of a call of a tool."""
+
+    name: str = ""
+    arguments: StringIO = field(default_factory=StringIO)
 
 
 MAX_REPLY_BYTES = 1 << 20

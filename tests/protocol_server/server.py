@@ -24,6 +24,7 @@ class State:
     def __init__(self, latency: float, script: Sequence[Rule]) -> None:
         self.latency = latency
         self.manner: Manner | None = None
+        self.models: str | None = None
         self.script = list(script)
         self.open = 0
         self.batches = Batches()
@@ -162,6 +163,8 @@ class _Connection(asyncio.Protocol):
 
     def _control(self, method: str, path: str, body: bytes) -> Sending:
         if path.endswith("/models"):
+            if self._state.models is not None:
+                return whole(200, self._state.models)
             manner = self._state.manner
             return whole(200, _MODELS) if manner is None else whole(*models(manner))
         if path == "/script":
@@ -267,6 +270,10 @@ class ProtocolServer:
             self._state.manner = manner
 
         asyncio.run_coroutine_threadsafe(take(), self._loop).result()
+
+    def list_models(self, body: str) -> None:
+        """Replaces the list of models by a text."""
+        self._loop.call_soon_threadsafe(setattr, self._state, "models", body)
 
     def script(self, rules: Sequence[Rule]) -> None:
         """Replaces the rules."""

@@ -358,7 +358,7 @@ class AnthropicBatches:
         for line in await self._client.lines(f"/messages/batches/{id_}/results"):
             try:
                 return str(json.loads(line)["custom_id"]).startswith(f"{submission.tag}-")
-            except (ValueError, TypeError, LookupError):
+            except (ValueError, TypeError, LookupError, RecursionError):
                 continue
 
         return False

@@ -667,7 +667,7 @@ class ModelBatchQueue:
 def _read_batch_usage(body: str) -> Usage:
     try:
         return read_token_usage(json.loads(body).get("usage"))
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return Usage()
 
 

@@ -1,6 +1,7 @@
 """Refusals of a parameter, faults inside a 200, empty answers, thoughts and streams: what they are taken for."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -270,6 +271,33 @@ def test_tool_calls_without_arguments_are_no_answer_in_a_stream(function: Any) -
     for choice in ({"delta": delta}, {"delta": {}, "finish_reason": "stop"}):
         heard.feed(b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n")
     assert isinstance(interpret_reply(Reply(200, heard.body()), question()), EmptyReply)
+
+
+async def test_a_list_of_models_that_nests_without_end_tells_no_window() -> None:
+    with ProtocolServer() as server:
+        server.list_models('{"data":' + "[" * 100_000)
+        found = await probe_endpoint(Endpoint("any-model", server.url, KEY), backoff=0.01)
+    assert (found.json_schema, found.window) == (True, None)
+
+
+@pytest.mark.parametrize("listened", [False, True])
+def test_a_stream_of_many_parts_takes_time_for_each_once(listened: bool) -> None:
+    told: list[int] = []
+
+    def feed(parts: int) -> float:
+        heard = StreamedReply((lambda text: told.append(len(text))) if listened else None)
+        part = b'data: {"choices":[{"delta":{"content":"ten chars.","reasoning_content":"Hm."}}]}\n'
+        began = time.process_time()
+        for _ in range(parts):
+            heard.feed(part)
+        message = json.loads(heard.body())["choices"][0]["message"]
+        assert message["content"] == "ten chars." * parts
+        assert message["reasoning_content"] == "Hm." * parts
+        return time.process_time() - began
+
+    short = feed(5_000)
+    assert feed(80_000) < 60 * short + 0.5, "a copy of all for each part took 250 times as long"
+    assert not listened or told[:3] == [10, 20, 30]
 
 
 def test_thoughts_that_took_all_tokens_are_a_cut_answer_whatever_the_finish_reason() -> None:

@@ -183,7 +183,7 @@ def parse_event_source(source: str) -> EventRubricSource | None:
             topic = ANY_TOPIC
 
         event = Event(pattern, topic, str(stored.get("detail", "")))
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return None
 
     return EventRubricSource(event, topics, written)

@@ -307,7 +307,7 @@ def iterate_proofs_beside(out: Path | None) -> Iterator[JsonDict]:
         if path.is_file() and path.stat().st_size < MAX_RESULT_FILE_BYTES:
             try:
                 ledger = json.loads(path.read_text("utf-8")).get("ledger")
-            except (ValueError, OSError, AttributeError):
+            except (ValueError, OSError, AttributeError, RecursionError):
                 continue  # any other file of that folder
 
             if isinstance(ledger, dict) and ledger.keys() >= LEDGER_KEYS:

@@ -15,6 +15,7 @@ from pollex.rooms.remedy.agents.assistant import (
     convert_reply,
 )
 from pollex.rooms.remedy.services.assistants import parse_assistant
+from pollex.rooms.remedy.services.desk import iterate_proofs_beside
 from pollex.rooms.remedy.services.prompt_text import PromptText, apply_diff
 from pollex.rooms.remedy.services.run import require_distinct_names, require_writable_places
 from pollex.rooms.remedy.services.sample import RemedyOptions
@@ -121,6 +122,11 @@ def test_a_profile_with_a_number_that_is_none_is_refused(line: str, tmp_path: Pa
     (tmp_path / "profiles.toml").write_text(f'[assistant]\nmodel = "m"\n{line}\n')
     with pytest.raises(BadInput, match=f"assistant.{line.split(maxsplit=1)[0]}"):
         parse_assistant(None, tmp_path / "profiles.toml", ModelOptions())
+
+
+def test_a_file_that_nests_without_end_beside_the_result_is_no_proof(tmp_path: Path) -> None:
+    (tmp_path / "others.json").write_text("[" * 100_000)
+    assert list(iterate_proofs_beside(tmp_path / "remedy.json")) == []
 
 
 @pytest.mark.parametrize(
