@@ -32,7 +32,7 @@ from pollex.rubrics.headlines import (
     find_deed_behind_each_phrase,
     find_earlier_equivalents_of_headlines,
     find_finding_explaining_each_phrase,
-    is_proven_or_likely_phrase_rubric,
+    is_proven_or_likely,
 )
 from pollex.rubrics.learning.choice import list_rubrics_to_choose_from
 from pollex.rubrics.learning.circumstances import find_explaining_circumstance, list_circumstances
@@ -383,16 +383,12 @@ def add_explaining_circumstances_to_rubrics(
     measured: Sequence[Conversation],
     about: Mapping[str, Bools],
 ) -> tuple[ChosenRubric, ...]:
-    """Say of what would lead whether a circumstance explains its difference.
+    """Say of what labels bear out whether a circumstance may explain its difference.
 
     Args:
         measured: Labeled conversations, and by topic which of them are `about` it `[conversation]`.
     """
-    leading = set()
-    for rubric in rubrics:
-        if rubric.headlined or is_proven_or_likely_phrase_rubric(rubric):
-            leading.add(rubric.id)
-
+    leading = list_ids_to_check_by_circumstances(rubrics)
     if not measured or not leading:
         return tuple(rubrics)
 
@@ -419,6 +415,11 @@ def add_explaining_circumstances_to_rubrics(
             else rubric
         )
     return tuple(explained_rubrics)
+
+
+def list_ids_to_check_by_circumstances(rubrics: Sequence[ChosenRubric]) -> set[str]:
+    """List the ids of what leads or labels bear out: how people sound goes along with length, too."""
+    return {rubric.id for rubric in rubrics if rubric.headlined or is_proven_or_likely(rubric)}
 
 
 def reconcile_standings_with_evidence(

@@ -948,7 +948,10 @@ def describe_how_far_to_trust_rubrics(rubrics: RubricSet) -> str:
         f"time), {describe_measurement(rubrics)}"
     )
     if not is_known(auc.low) or auc.low <= CHANCE_AUC:
-        return f"Take these rubrics as hints: {tell} That may be luck."
+        first = "Take these rubrics as hints"
+        if any(map(is_proven_or_likely, rubrics.rubrics)):
+            first = "Together these rubrics may be no better than guessing"
+        return f"{first}: {tell} That may be luck."
 
     # an interval that begins near guessing promises little
     little = ""
@@ -956,7 +959,7 @@ def describe_how_far_to_trust_rubrics(rubrics: RubricSet) -> str:
         little = " That may be little better than guessing."
     if not has_proven_finding(rubrics.rubrics):
         first = "Take each of these rubrics as a hint: none is proven or likely by itself."
-        if any(rubric.stands in ("proven", "likely") for rubric in rubrics.rubrics):
+        if any(map(is_proven_or_likely, rubrics.rubrics)):
             first = "None of these rubrics is a finding to act on by itself."
         return f"{first} Together, with those of how people sound, {tell}{little}"
 

@@ -189,12 +189,12 @@ class CircumstanceRecord(Record):
         over_all = f"over all {round(100 * self.over_all):+d}; n = {self.within.n}"
         if self.turned:
             return (
-                f"goes along with the {self.name}: within each, it goes the other way "
+                f"goes along with the {self.name}: among conversations that are alike in it, it goes the other way "
                 f"({figures}, {over_all})"
             )
         return (
-            f"can't be told apart from the {self.name}: within each, the difference is {figures} "
-            f"({over_all})"
+            f"can't be told apart from the {self.name}: among conversations that are alike in it, the "
+            f"difference is {figures} ({over_all})"
         )
 
 

@@ -150,11 +150,14 @@ class ToneRecord(Record):
             return f"{TONE_DESCRIPTION} doesn't count: {self.adds.undefined}."
 
         low, high = self.adds.low or 0.0, self.adds.high or 0.0
-        less = f"falls by {self.adds.value:.3f}".replace("by -", "by −")
-        bounds = f"95 % {low:.3f} to {high:.3f}".replace("-", "−")
-        figure = f"with it, the log-loss of probabilities {less} ({bounds}; n = {self.adds.n})"
+        change = f"changes by {-self.adds.value:+.3f}"
+        bounds = f"95 % {-high:+.3f} to {-low:+.3f}"
+        figure = (
+            f"with it, the log-loss of probabilities {change} ({bounds}; lower is better; "
+            f"n = {self.adds.n})"
+        ).replace("-0.", "−0.")
         if not self.clear:
-            return f"Wording alone makes no clear difference. {TONE_DESCRIPTION}: {figure}."
+            return f"{TONE_DESCRIPTION} makes no clear difference to the probability: {figure}."
         if not self.weight:
             return f"{TONE_DESCRIPTION} doesn't count: {figure}."
 

@@ -536,7 +536,7 @@ def describe_difference_and_test_of_rubric(
     tested = f"tested on {n} conversations"
     if total > n:
         tested = (
-            f"tested on {n} of {total} conversations: learned without the others, it didn't come up"
+            f"tested on {n} of {total} conversations: what was learned without the others lacked it"
         )
 
     return "; ".join(filter(None, (describe_difference(worth, standing), tested)))

@@ -281,8 +281,8 @@ def test_what_is_proven_without_being_a_finding_is_not_called_a_hint() -> None:
     assert "No act of the assistant is a finding: what differs goes along with the length" in words
     assert "none is proven or likely" not in words
     assert str(along) == (
-        "can't be told apart from the length: within each, the difference is +15 points of thumbs "
-        "down [-2, +32] (over all +49; n = 60)"
+        "can't be told apart from the length: among conversations that are alike in it, the difference is "
+        "+15 points of thumbs down [-2, +32] (over all +49; n = 60)"
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from rubric_set_by_hand import figure, rubric, rubric_set
 
+from pollex.graphs.learn.assemble import list_ids_to_check_by_circumstances
 from pollex.rubrics.headlines import (
     add_overlaps_with_headlines,
     describe_lack_of_proven_rubrics,
@@ -159,6 +160,17 @@ def test_where_nothing_leads_the_thumbs_are_those_that_tested_the_rubrics() -> N
         in describe_lack_of_proven_rubrics([], data)
     )
     assert "enough to see" in describe_missing_thumbs(1504, 0.5)
+
+
+def test_all_that_is_borne_out_is_checked_by_circumstances_how_people_sound_too() -> None:
+    sound = {"source": "signal:short_turns", "tells": "tone"}
+    rubrics = [
+        event(1, standing=HINT),
+        event(2, standing=PROVEN, **sound),
+        event(3, standing=HINT, **sound),
+        event(4),
+    ]
+    assert list_ids_to_check_by_circumstances(rubrics) == {"event2", "event4"}
 
 
 def test_where_no_act_leads_what_is_borne_out_all_the_same_is_counted_and_nothing_else_named() -> (

@@ -127,7 +127,7 @@ def test_where_it_says_nothing_its_weight_is_0_and_the_line_says_so(seed: int) -
     assert found["weight"] == 0
     assert {fold.answers.shape[1] for fold in folds} == {len(RUBRICS)}
     told = ToneRecord(weight=0.0, signals=(), adds=Figure(**found["adds"])).told
-    assert "the log-loss of probabilities falls by" in told
+    assert "the log-loss of probabilities changes by" in told
     assert "no clear difference" in told or "doesn't count" in told
 
 
@@ -136,12 +136,13 @@ def test_an_interval_with_zero_makes_no_clear_difference_whatever_the_weight(wei
     adds = Figure(0.02, -0.005, 0.044, 400)
     tone = ToneRecord(weight=weight, signals=("The user agrees.",), adds=adds)
     assert not tone.clear
-    assert tone.told.startswith("Wording alone makes no clear difference.")
+    assert "makes no clear difference to the probability: " in tone.told
+    assert "changes by −0.020 (95 % −0.044 to +0.005; lower is better; n = 400)" in tone.told
     assert "helps" not in tone.told
     lower = tone.model_copy(update={"adds": Figure(0.02, 0.005, 0.044, 400)})
     assert lower.clear
     assert lower.told.endswith("The user agrees.") == bool(weight)
-    assert ("falls by 0.020 (95 % 0.005 to 0.044; n = 400)") in lower.told
+    assert "changes by −0.020 (95 % −0.044 to −0.005; lower is better; n = 400)" in lower.told
 
 
 def test_with_too_few_labels_to_learn_it_the_line_says_why_there_is_none() -> None:
