@@ -28,6 +28,7 @@ from pollex.formats.label_columns import (
     rank_label_columns,
 )
 from pollex.formats.labels import MAX_NPS_RATING, infer_thumb_side, is_usual_thumb, normalize_number
+from pollex.formats.log_shapes.transcripts import is_transcript
 from pollex.formats.mapping import ANY_OTHER_ROLE, WHOLE_FILE_COLUMN
 from pollex.formats.names import is_named_as_part, split_name_words
 from pollex.formats.structure import MIN_CONVERSATIONS_TO_REPORT_STRUCTURE, LogStructure
@@ -136,7 +137,7 @@ def _is_label_certain(reading: Reading, columns: Sequence[Column], options: Read
     counts = reading.logs.counts
     both = bool(counts[Label.POSITIVE] and counts[Label.NEGATIVE])
     if path is None or path in (options.label_field, dict(options.columns).get("label")):
-        return both or not options.labels_needed
+        return both or not options.labels_needed or _can_no_column_be_label(candidate, columns)
     if not both and options.labels_needed:
         return False
 
@@ -148,6 +149,19 @@ def _is_label_certain(reading: Reading, columns: Sequence[Column], options: Read
     used_paths = {path, *candidate.columns.values()}
     others = [other for other in columns if other.path not in used_paths]
     return all(likelihood < SURE_LABEL_LIKELIHOOD for _, likelihood in rank_label_columns(others))
+
+
+def _can_no_column_be_label(candidate: ReadingCandidate, columns: Sequence[Column]) -> bool:
+    """Return whether all columns are words, times and names of conversations, as those of talks in text files are."""
+    if candidate.columns:
+        return False
+
+    parts = ("id", "conversation", "time")
+    return all(
+        any(is_named_as_part(column.path, part) for part in parts)
+        or all(map(is_transcript, column.texts))
+        for column in columns
+    )
 
 
 def find_certain_label(rows: SampledRows) -> ReadingCandidate | None:

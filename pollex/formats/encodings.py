@@ -1,6 +1,7 @@
 """The encoding of a text that is no UTF-8."""
 
 import codecs
+import re
 from pathlib import Path
 
 DEFAULT_TEXT_ENCODING = "utf-8-sig"
@@ -12,6 +13,8 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_SIGN_IN_WORD_PATTERN = re.compile(r"(?<=[a-z])([^\x00-\x7f\u2019])(?=[a-z])")
+"""What stands between two letters of ASCII and is none itself; an apostrophe may."""
 _CANDIDATE_ENCODINGS = [
     *(
         "cp1252",
@@ -39,6 +42,9 @@ _CANDIDATE_ENCODINGS = [
     ),
 ]
 """Encodings in which people save tables."""
+MAX_COHERENCE_GAP_OF_WESTERN = 0.1
+"""How much less like a language the usual encoding of western languages may read than another one: in few letters
+other than ASCII, such gaps are chance."""
 
 
 def detect_encoding(path: Path, *, whole: bool = False) -> str | None:
@@ -114,22 +120,26 @@ def _guess_encoding(begin: bytes) -> str | None:
     if not matches:
         return None
 
-    best = min(match.chaos for match in matches)
-    alike = []
-    for match in matches:
-        if match.chaos <= best + 0.02:
-            alike.append(match)
+    # a right guess has letters where letters stand, as `für` and not `f³r`
+    odd_signs = {match.encoding: _count_odd_signs_in_words(str(match)) for match in matches}
+    fewest = min(odd_signs.values())
+    fitting = [match for match in matches if odd_signs[match.encoding] == fewest]
+    best = min(match.chaos for match in fitting)
+    alike = [match for match in fitting if match.chaos <= best + 0.02]
 
     # of guesses that are about as good, the usual one of western languages
-    western = next((match for match in alike if match.encoding == "cp1252"), None)
-    if western and western.coherence >= alike[0].coherence:
-        chosen = western
-    else:
-        chosen = alike[0]
+    western = next((match for match in alike if "cp1252" in match.could_be_from_charset), None)
+    if western and western.coherence >= alike[0].coherence - MAX_COHERENCE_GAP_OF_WESTERN:
+        return "cp1252"
+    return str(alike[0].encoding).replace("_", "-")
 
-    if chosen.encoding != "cp1252":
-        return str(chosen.encoding).replace("_", "-")
-    return "cp1252"
+
+def _count_odd_signs_in_words(text: str) -> int:
+    """Return how many signs between two letters are none that words have there."""
+    odd = 0
+    for sign in _SIGN_IN_WORD_PATTERN.findall(text):
+        odd += sign.isupper() or not sign.isalpha()
+    return odd
 
 
 def repair_meta_encoding(text: object) -> str:

@@ -54,6 +54,7 @@ from pollex.formats.mapping import (
 )
 from pollex.formats.names import (
     ROLE_BY_SPEAKER_WORD,
+    is_name_of_service,
     is_named_as_part,
     remove_accents,
     split_name_words,
@@ -854,7 +855,7 @@ def _iterate_list_candidates(
             for text, says in texts.items():
                 if role.path == text.path:
                     continue
-                parts = _find_whole_conversation_id(columns, named_columns) | {
+                parts = _find_whole_conversation_id(columns, named_columns, words=listed.path) | {
                     "messages": listed.path
                 }
                 parts |= {"role": role.path, "text": text.path}
@@ -903,7 +904,7 @@ def _iterate_listed_exchange_candidates(
     for question in sides["user"]:
         for answer in sides["assistant"]:
             if question.path != answer.path:
-                parts = _find_whole_conversation_id(columns, named_columns) | {
+                parts = _find_whole_conversation_id(columns, named_columns, words=listed.path) | {
                     "messages": listed.path
                 }
                 parts |= {"user": question.path, "assistant": answer.path}
@@ -938,7 +939,9 @@ def _iterate_transcript_candidates(
         for turns in talks:
             if turns:
                 firsts[turns[0]["role"]] += 1
-        owner = _find_whole_conversation_id(columns, named_columns, column.values)
+        owner = _find_whole_conversation_id(
+            columns, named_columns, column.values, words=column.path
+        )
         speakers = Column("", [name for name, _ in names.most_common(MAX_ROLES_LISTED)])
         met: Counter[str] = Counter()
         for turns in talks:
@@ -1131,6 +1134,8 @@ def find_role_by_name(name: str) -> str | None:
     try:
         return parse_role(name)
     except BadInput:
+        if is_name_of_service(name):
+            return "assistant"
         # a name of several words counts where the words that are known agree
         words = split_name_words(name)
         sides = {ROLE_BY_SPELLING.get(word) or ROLE_BY_SPEAKER_WORD.get(word) for word in words} - {
@@ -1385,11 +1390,13 @@ def _find_whole_conversation_id(
     columns: Sequence[Column],
     named_columns: Mapping[str, str],
     talks: Sequence[object] = (),
+    words: str = "",
 ) -> dict[str, str]:
     """Return the column whose values name each row, where rows are whole conversations.
 
     Args:
         talks: What is said in each row: the same in several rows that several people rated.
+        words: The column of what is said, which names no row, whatever it is called.
     """
     if "conversation" in named_columns:
         return {"conversation": named_columns["conversation"]}
@@ -1403,6 +1410,7 @@ def _find_whole_conversation_id(
             column.unique
             and len(column.texts) in (0, len(column.values))
             and "[]" not in column.path
+            and column.path != words
         ):
             unique.append(column)
 

@@ -60,6 +60,10 @@ _ASSISTANT_WORDS = """bot assistent assistentin berater beraterin agent agentin 
     outbound outgoing staff a answer_bot virtual chatbot ai helper service concierge robô robo
     asystent konsultant asistan temsilci assistent botten asistent ассистент бот оператор помощник
     アシスタント ボット オペレーター 担当者 助手 机器人 客服 상담원 봇 챗봇 어시스턴트 مساعد روبوت"""
+_SERVICE_WORDS = """service support care success helpdesk hotline servicio atención soporte servizio assistenza
+    atendimento suporte sav soutien obsługa поддержка поддержки asiakaspalvelu"""
+_SERVICE_COMPOUND_ENDS = ("service", "dienst", "betreuung", "support", "tjaenst", "zentrale")
+"""How names of whoever serves customers end: `Klantenservice`, `Kundendienst`."""
 _GOOD_WORD_LIST = """gut super hilfreich ja zufrieden positiv bueno buena si bien bon bonne oui buono buona sim bom boa
     goed tevreden daumen_hoch acceptable great excellent ok okay fine satisfactory perfect useful helped
     hoch rauf gelöst nützlich útil satisfecho resuelto contento satisfait utile résolu soddisfatto risolto
@@ -141,6 +145,7 @@ ROLE_BY_SPEAKER_WORD = dict.fromkeys(_split_plain_words(_USER_WORDS), "user") | 
     _split_plain_words(_ASSISTANT_WORDS), "assistant"
 )
 """Who names of roles mean."""
+_SERVICE_WORD_SET = _split_plain_words(_SERVICE_WORDS)
 WORDS_MEANING_THUMB_UP = _split_plain_words(_GOOD_WORD_LIST)
 WORDS_MEANING_THUMB_DOWN = _split_plain_words(_BAD_WORD_LIST)
 NEGATION_WORDS = _split_plain_words(_NEGATION_WORD_LIST)
@@ -166,6 +171,14 @@ _UNSPACED_SCRIPT_PATTERN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 def split_name_words(name: str) -> list[str]:
     """Return the words of a name without accents, those that capitals set apart, too."""
     return _WORD_PATTERN.findall(remove_accents(_CAPITAL_WORD_START_PATTERN.sub("_", name)))
+
+
+def is_name_of_service(name: str) -> bool:
+    """Return whether a speaker's name is of those who serve customers: `Customer Care`, `Klantenservice`."""
+    return any(
+        word in _SERVICE_WORD_SET or word.endswith(_SERVICE_COMPOUND_ENDS)
+        for word in split_name_words(name)
+    )
 
 
 def does_label_text_say_not_rated(text: str) -> bool:

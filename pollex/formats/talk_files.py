@@ -9,9 +9,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from pollex.conversations.logs import BadRow
+from pollex.formats.assembly.log_parts import is_time_value
 from pollex.formats.json_rows import LogRow
 from pollex.formats.labels import is_usual_thumb
+from pollex.formats.log_shapes.readers import find_time_field
 from pollex.formats.log_shapes.transcripts import (
+    DATE_REGEX,
     begins_known_turn,
     has_turn_times,
     is_role_name,
@@ -43,6 +46,8 @@ _HEADING_THUMB_PATTERN = re.compile(
     r"\s*(?:(?P<sign>[\U0001f44d\U0001f44e])[\U0001f3fb-\U0001f3ff\ufe0f]?|[(\[](?P<word>[^\W\d][^()\[\]]*)[)\]])\s*"
 )
 """A thumb in a heading: a sign, or a word in brackets that is a usual label."""
+_HEADING_DATE_PATTERN = re.compile(rf"(?P<open>[(\[]\s*)?(?P<date>{DATE_REGEX})(?(open)\s*[)\]])")
+"""When a talk began, in a heading."""
 _REACTION_PATTERN = re.compile("([\U0001f44d\U0001f44e])[\U0001f3fb-\U0001f3ff\ufe0f]?\\s*(\\d+)")
 
 
@@ -102,10 +107,27 @@ def iterate_talk_rows(source: str, text: str) -> Iterator[LogRow | BadRow]:
             number,
             {
                 **part.fields,
+                **_find_talk_time(part),
                 "id": id_,
                 "transcript": part.text,
             },
         )
+
+
+def _find_talk_time(part: TalkPart) -> JsonDict:
+    """Return when a talk began, by a field above it in any language, else by its first turn; empty where none says."""
+    if find_time_field(part.fields):
+        return {}
+
+    for name, value in part.fields.items():
+        if is_named_as_part(name, "time") and is_time_value(value):
+            return {"timestamp": value}
+
+    # a clock without a day is no time
+    for message in parse_transcript(part.text)[:1]:
+        if is_time_value(message.get("timestamp")):
+            return {"timestamp": message["timestamp"]}
+    return {}
 
 
 def _split_talk_parts(lines: Sequence[str]) -> list[TalkPart]:
@@ -157,7 +179,19 @@ def _parse_divider_fields(inside: str) -> JsonDict:
             pieces.append(piece)
 
     fields: JsonDict = {}
+    dates: list[str] = []
     for piece in pieces:
+        # a date that is no field's value says when the talk began
+        date = _HEADING_DATE_PATTERN.search(piece)
+        if date is not None and not piece[: date.start()].rstrip().endswith((":", "=")):
+            fields.setdefault("timestamp", date["date"].strip())
+            if date[0].strip() == piece:
+                dates.append(piece)
+                continue
+            if date["open"] is None:
+                fields.setdefault("id", piece)
+                continue
+            piece = f"{piece[: date.start()].rstrip()} {piece[date.end() :].lstrip()}".strip()
         if (pair := _FIELD_PATTERN.fullmatch(piece)) is not None:
             fields[_normalize_speaker(pair["name"])] = pair["value"]
             continue
@@ -171,6 +205,9 @@ def _parse_divider_fields(inside: str) -> JsonDict:
         if piece:
             fields.setdefault("id", piece)
 
+    # the date names the talk where nothing else does
+    if dates:
+        fields.setdefault("id", dates[0])
     return fields
 
 

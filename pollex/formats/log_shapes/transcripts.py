@@ -6,13 +6,20 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pollex.formats.log_shapes.turns import ROLE_BY_SPELLING
-from pollex.formats.names import ROLE_BY_SPEAKER_WORD, remove_accents, split_name_words
+from pollex.formats.names import (
+    ROLE_BY_SPEAKER_WORD,
+    is_name_of_service,
+    remove_accents,
+    split_name_words,
+)
 from pollex.text import JsonDict
 
 _CLOCK_REGEX = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[\s\u202f\u00a0]?[AaPp]\.?[Mm]\.?)?"
 _DAY_REGEX = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})"
 _DATE_TIME_GAP_REGEX = r"(?:,?\s*(?:T|à|às|um|alle|a las)?\s*)"
-_TIME_REGEX = rf"(?:{_DAY_REGEX}{_DATE_TIME_GAP_REGEX}(?:{_CLOCK_REGEX})?Z?|{_CLOCK_REGEX})"
+DATE_REGEX = rf"{_DAY_REGEX}{_DATE_TIME_GAP_REGEX}(?:{_CLOCK_REGEX})?Z?"
+"""A day, with a time or without."""
+_TIME_REGEX = rf"(?:{DATE_REGEX}|{_CLOCK_REGEX})"
 _SPEAKER_NAME_REGEX = r"[^\W\d_][^:\[\]\n]{0,39}?"
 _COLON_REGEX = r"(?:(?<!\d):|:(?!\d))"
 """A colon that isn't one within a time."""
@@ -24,7 +31,7 @@ _TURN_HEAD_PATTERNS = (
         rf"\(\s*(?P<time>{_ELAPSED_TIME_REGEX})\s*\)\s*(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"
     ),
     re.compile(
-        rf"[{_DIRECTION_MARKS}]*\[(?P<time>{_TIME_REGEX})\]\s*"
+        rf"[{_DIRECTION_MARKS}]*[\[(]\s*(?P<time>{_TIME_REGEX})\s*[\])]\s*"
         rf"[{_DIRECTION_MARKS}]*(?P<name>[^:>\n]{{1,60}}?)[:>][ \t]*(?P<words>.*)"
     ),
     re.compile(
@@ -48,9 +55,9 @@ _TURN_HEAD_PATTERNS = (
         rf"{_COLON_REGEX}[*_]{{0,2}}[ \t]*(?P<words>.*)"
     ),
 )
-"""How a turn begins: with the time since the beginning in brackets, as phones write it ([time] name: …,
-time - name: …), as Telegram's copies do (name, [time]), with the time before the name, as chats show it (<name> …),
-with the name and the time on a line of their own, as a heading, and with the name alone, also in bold."""
+"""How a turn begins: with the time since the beginning in brackets, as phones and desks write it ([time] name: …,
+(time) name: …, time - name: …), as Telegram's copies do (name, [time]), with the time before the name, as chats show
+it (<name> …), with the name and the time on a line of their own, as a heading, and with the name alone, or bold."""
 _INLINE_SPEAKER_PATTERN = re.compile(
     r"(?:^|;\s*)(?P<name>[^\W\d_][^\W_ ]{0,20}(?: [^\W_]{1,20})?) says: "
 )
@@ -245,6 +252,8 @@ def _find_side(name: str) -> str | None:
     words = split_name_words(name)
     if side or len(words) > MAX_WORDS_OF_SPEAKER:
         return side
+    if is_name_of_service(name):  # also `Customer Care`, which has a customer in its name
+        return "assistant"
 
     sides_of_words = {ROLE_BY_SPELLING.get(w) or ROLE_BY_SPEAKER_WORD.get(w) for w in words}
     sides_of_words.discard(None)

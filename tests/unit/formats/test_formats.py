@@ -219,6 +219,25 @@ def test_another_encoding_than_utf_8_is_told_by_its_letters_and_noted(tmp_path: 
     ]
 
 
+GERMAN_CELLS = (
+    "Wie kann ich den Gutschein für die Küche einlösen?",
+    "Der Gutschein lässt sich unter Zahlungsmöglichkeiten eingeben.",
+    "Mein Paket hängt in Köln, was kann ich tun?",
+    "Ich prüfe das gern; die Lieferung kommt voraussichtlich schon übermorgen.",
+)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "cp850", "mac_roman"])
+def test_letters_stand_within_words_in_the_right_encoding(tmp_path: Path, encoding: str) -> None:
+    table = TABLE
+    for n in range(3):
+        for place, role in enumerate(("user", "bot")):
+            table += f'{n},{place},{role},"{GERMAN_CELLS[n % 2 * 2 + place]}"\n'
+    logs = logs_from(tmp_path, "log.csv", table.encode(encoding))
+    said = {turn.content for conversation in logs for turn in conversation.turns}
+    assert said == {*GERMAN_CELLS}
+
+
 def test_a_damaged_letter_of_utf_8_is_named_with_its_line(tmp_path: Path) -> None:
     content = (TABLE + "a,1,user,für\na,2,bot,größer\na,3,user,").encode() + "café\n".encode(
         "latin-1"

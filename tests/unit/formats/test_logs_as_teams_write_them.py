@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from pollex.conversations.conversation import iterate_tool_uses
+from pollex.conversations.conversation import Label, iterate_tool_uses
 from pollex.conversations.logs import Logs
 from pollex.errors import BadInput
 from pollex.formats.fields import ReadOptions
+from pollex.formats.log_shapes.readers import iterate_metadata_times
 from pollex.formats.mapping import parse_name_pairs
 from pollex.formats.read_logs import read_logs, read_logs_from_rows
 
@@ -590,3 +591,60 @@ def test_a_word_that_comes_again_and_again_is_no_comment_and_the_labels_own_obje
         rows.append({"call": f"c{n}", "events": events, "survey": marks})
     options = propose(rows)
     assert dict(options.columns)["comment"] == "survey.verbatim"
+
+
+def write_talks_as_text(path: Path, head: str, user: str, assistant: str) -> Path:
+    parts = []
+    for n, ((_, asked), (_, told)) in enumerate(talks(12), start=1):
+        parts.append(f"{head.format(n=n)}\n{user}: {asked}\n{assistant}: {told}\n")
+    path.write_text("\n".join(parts), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("head", "id_"),
+    [
+        ("=== Chat {n} | 2026-05-04 08:{n:02}:00 ===", "Chat 3"),
+        ("--- Fall {n} (04.05.2026 08:{n:02}:00) ---", "Fall 3"),
+        ("=== Gespräch {n} | Datum: 04.05.2026 08:{n:02}:00 ===", "Gespräch 3"),
+    ],
+)
+def test_dates_in_headings_are_when_a_talk_began(tmp_path: Path, head: str, id_: str) -> None:
+    logs = read_logs([write_talks_as_text(tmp_path / "chats.txt", head, "Gast", "Bot")])
+    assert [*words_in(logs).values()] == [*talks(12)]
+    third = logs.conversations[2]
+    assert third.id == id_
+    assert [*iterate_metadata_times(third.metadata)] == [1777881780]
+
+
+def test_a_talk_began_when_its_first_turn_was_said(tmp_path: Path) -> None:
+    path = write_talks_as_text(
+        tmp_path / "log.txt",
+        "----------",
+        "[04.05.2026 08:03:00] Kunde",
+        "[04.05.2026 08:03:09] Mitarbeiter",
+    )
+    logs = read_logs([path])
+    assert len(logs) == 12
+    assert [*iterate_metadata_times(logs.conversations[5].metadata)] == [1777881780]
+
+
+@pytest.mark.parametrize(
+    ("user", "assistant"),
+    [
+        ("Klant", "Klantenservice"),
+        ("Kunde", "Kundendienst"),
+        ("Cliente", "Servicio al cliente"),
+        ("Customer", "Customer Care"),
+        ("Cliente", "Atendimento ao cliente"),
+    ],
+)
+def test_who_serves_customers_is_no_customer(tmp_path: Path, user: str, assistant: str) -> None:
+    rows = []
+    for n, ((_, asked), (_, told)) in enumerate(talks(12)):
+        talk = f"(08:00:00) {user}: {asked}\n(08:00:37) {assistant}: {told}"
+        rows.append({"number": f"n{n}", "gesprek": talk, "rating": ("good", "bad", "")[n % 3]})
+    logs = read_logs([write_csv(tmp_path / "chats.csv", rows)])
+    assert [*words_in(logs).values()] == [*talks(12)]
+    assert [*words_in(logs)] == [f"n{n}" for n in range(12)]
+    assert logs.counts[Label.POSITIVE] == 4
