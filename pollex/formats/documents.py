@@ -13,6 +13,8 @@ MAX_SEARCH_DEPTH = 3
 """Objects inside one another in which conversations are looked for."""
 MIN_TURNS_IN_LIST = 2
 """Items that the lists of turns of most conversations have."""
+WORDS_OF_EXCHANGE = 2
+"""Texts of a pair: the question and the answer."""
 
 _SPEECH_PATTERN = re.compile(
     r"[^\W\d_]+\W+[^\W\d_]+|[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]{2}"
@@ -178,7 +180,7 @@ def are_rows_conversations(rows: list[JsonDict]) -> bool:
 
 
 def _iterate_object_lists(value: object, depth: int) -> Iterator[list[Any]]:
-    """Yield the lists of objects in a row."""
+    """Yield the lists of objects in a row, and the words of its lists of pairs."""
     if isinstance(value, Mapping) and depth <= MAX_SEARCH_DEPTH:
         for inner in value.values():
             if (
@@ -187,11 +189,27 @@ def _iterate_object_lists(value: object, depth: int) -> Iterator[list[Any]]:
                 and all(isinstance(entry, dict) for entry in inner)
             ):
                 yield inner
+            elif _are_exchanges(inner):
+                yield [words for exchange in inner for words in exchange]
             # turns may stand in an object under keys that a database made
             elif isinstance(inner, Mapping) and (rows := list(_iterate_objects_by_id(inner))):
                 yield rows
 
             yield from _iterate_object_lists(inner, depth + 1)
+
+
+def _are_exchanges(listed: object) -> bool:
+    """Return whether a list has exchanges in pairs: what was asked, and what was answered."""
+    return (
+        isinstance(listed, list)
+        and bool(listed)
+        and all(
+            isinstance(pair, list)
+            and len(pair) == WORDS_OF_EXCHANGE
+            and all(isinstance(words, str) for words in pair)
+            for pair in listed
+        )
+    )
 
 
 def _has_spoken_items(listed: Sequence[object]) -> bool:

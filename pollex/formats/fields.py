@@ -71,8 +71,6 @@ LABEL_FIELD_NAMES = (
     ),
     *("thumbs_up", "thumbsUp", "upvoted", "is_upvoted", "liked", "flag", "kto_tag"),
 )
-THUMB_NAMES_INSIDE_FEEDBACK_OBJECT = (*LABEL_FIELD_NAMES, "value")
-"""Names inside an object of feedback whose numbers 1, 0 and -1 are thumbs."""
 RATING_FIELD_NAMES = ("rating", "ratings", "stars", "csat")
 JUDGE_FIELD_NAMES = (
     *("judge", "annotator", "annotator_id", "rater"),
@@ -622,11 +620,15 @@ def _find_thumb_path(fields: JsonObject, name: str) -> str:
 
     names = (*LABEL_FIELD_NAMES, *RATING_FIELD_NAMES, "value", "score")
     there = [inner for inner in names if value.get(inner) is not None]
-    # under names such as `score`, numbers may be grades: only words are thumbs there
+    unrated = [inner for inner in names if inner in value]
+    if not there and len(unrated) == 1:
+        return f"{name}.{unrated[0]}"
+
+    # under names such as `rating`, a number may be of five: only words are thumbs there
     thumb = (
         len(there) == 1
         and is_usual_thumb(value[there[0]])
-        and (there[0] in THUMB_NAMES_INSIDE_FEEDBACK_OBJECT or _is_label_text(value[there[0]]))
+        and (there[0] not in RATING_FIELD_NAMES or _is_label_text(value[there[0]]))
     )
     rating = (
         len(there) == 1 and name in RATING_FIELD_NAMES and bool(normalize_number(value[there[0]]))

@@ -67,6 +67,7 @@ MAX_LOG_READING_CANDIDATES = 48
 """Candidates that are read."""
 MAX_ROLES_LISTED = 12
 """Names of roles that a proposal lists."""
+MAX_WORDS_OF_SPEAKER_NAME = 6
 MAX_SPEAKER_NAMES = 40
 """Names that a column of roles has at most."""
 SURE_LABEL_LIKELIHOOD = 0.9
@@ -1022,6 +1023,8 @@ def estimate_role_likelihood(column: Column) -> float:
     names = Counter(filled)
     if not filled or len(names) > MAX_SPEAKER_NAMES or max(map(len, names)) > 60:
         return 0.0
+    if any(len(name.split()) > MAX_WORDS_OF_SPEAKER_NAME for name in names):
+        return 0.0  # what somebody said
     # columns whose name says that they are something else
     if NON_LABEL_NAME_WORDS & {*split_name_words(column.path)} or is_field_named_like_feedback(
         column.path

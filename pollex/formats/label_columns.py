@@ -42,6 +42,10 @@ NON_LABEL_NAME_WORDS = frozenset(
     "sentiment confidence delivered delivery predicted status state intent priority severity".split()  # noqa: SIM905
 )
 """Words in names of what a machine says of a turn, and not whoever asked."""
+COUNTING_NAME_WORDS = ("count", "users", "type", "id")
+"""How names end of what counts labels, or names them."""
+SCHOOL_GRADE_WORDS = frozenset(("schulnote", "schulnoten"))
+SCHOOL_GRADES = frozenset((1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
 _RATER_NAME_PATTERN = re.compile(
     r"(?i)(?:rater|annotator|judge|reviewer|labell?er|coder|expert|assessor|evaluator|bewerter)[_ .-]?(?=\w)"
 )
@@ -124,9 +128,15 @@ def _may_hold_labels(column: Column) -> bool:
     else:
         last = column.path
 
-    if NON_LABEL_NAME_WORDS & {*split_name_words(last)}:
+    name_words = split_name_words(last)
+    if NON_LABEL_NAME_WORDS & {*name_words}:
         return False
-    return not column.path.endswith(("count", "users", "type", "id"))
+    # `ratingId` and `ratingid`, and no word that ends so, as `tevredenheid`
+    last_word = (name_words or [""])[-1]
+    return last_word not in COUNTING_NAME_WORDS and not any(
+        last_word.endswith(end) and is_named_as_part(last_word.removesuffix(end), "label")
+        for end in COUNTING_NAME_WORDS
+    )
 
 
 def _is_bare_number(word: str) -> bool:
@@ -148,6 +158,9 @@ def infer_thumb_sides_of_column_values(column: Column) -> dict[str, str] | None:
     if numbers in AMBIGUOUS_CODE_SETS and len(numbers) == len(words) and not is_scale:
         return None
 
+    # of German school grades 1 is the best and 6 the worst
+    if SCHOOL_GRADE_WORDS & {*split_name_words(column.path)} and numbers <= SCHOOL_GRADES:
+        return {"positive": "<=2", "negative": ">=5"}
     # how likely somebody recommends: 7 and 8 are on neither side
     if (
         "nps" in split_name_words(column.path)

@@ -10,11 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from pollex.conversations.conversation import DEFAULT_RATING_BOUNDS, Label
 from pollex.conversations.logs import NOT_RATED_NOTE_WORDS
 from pollex.errors import BadInput, WrongUse, spell_options
 from pollex.formats.names import (
+    ARTICLES,
     LABEL_VALUES_MEANING_NO_RATING,
     NEGATION_WORDS,
     WORDS_MEANING_THUMB_DOWN,
@@ -355,6 +357,8 @@ def infer_thumb_side(word: str) -> Label | None:
         if part and (part[0] in "+-" or not normalize_number(part)):
             parts.append(part)
 
+    if len(parts) == 1 and parts[0] != word:  # a sign beside the word: `Super!`
+        return infer_thumb_side(parts[0])
     if len(parts) < 2:
         return _find_negated_side(normalize_word(word))
 
@@ -366,8 +370,8 @@ def infer_thumb_side(word: str) -> Label | None:
     sides_of_ends = {_find_word_side(end) for end in ends} - {None}
     # a negation turns what is good without it
     negations = []
-    for part in parts:
-        if normalize_word(part) in NEGATION_WORDS:
+    for before, part in pairwise(["", *parts]):
+        if normalize_word(part) in NEGATION_WORDS and normalize_word(before) not in ARTICLES:
             negations.append(part)
 
     if negations and sides_of_ends == {Label.POSITIVE}:

@@ -33,7 +33,7 @@ _COLUMN_WORDS_BY_PART = {
         zadowolenie puan değerlendirme memnuniyet oy beğeni hodnocení spokojenost palec оценка рейтинг отзыв
         評価 満足度 フィードバック 评价 评分 满意度 反馈 평가 만족도 평점 피드백 تقييم positive
         calificación puntuación puntaje encuesta classificação pontuação notation appréciation wertung
-        punteggio waardering балл""",
+        punteggio waardering балл schulnote schulnoten""",
     "comment": """comment comments kommentar bemerkung comentario commentaire commento opmerking remark remarks
         comentário komentarz uwagi yorum komentář комментарий コメント 备注 评论 댓글 의견""",
     "remark": """note notes anmerkung anmerkungen remarque observaciones verbatim why reason reasons rationale
@@ -71,6 +71,7 @@ _GOOD_WORD_LIST = """gut super hilfreich ja zufrieden positiv bueno buena si bie
     dobry dobra dobrze tak zadowolony pomocne w_górę kciuk_w_górę iyi evet memnun yararlı beğendim yukarı
     dobrý dobré ano spokojený nahoru хорошо да отлично доволен полезно нравится решено
     positivo positiva positif positive positief satisfecha satisfaite soddisfatta satisfeita behulpzaam
+    prima top toll klasse spitze ótima óptimo óptima genial génial voldoende
     risolta résolue resuelta resolvida pulgar_arriba pouce_levé pouce_en_haut pollice_su polegar_para_cima
     duim_omhoog excelente excellente eccellente uitstekend hervorragend ausgezeichnet perfekt perfecto
     perfetto perfeito parfait hilfreiche
@@ -83,12 +84,13 @@ _BAD_WORD_LIST = """
     kciuk_w_dół kötü hayır memnun_değil aşağı beğenmedim špatný špatné ne nespokojený dolů плохо нет недоволен
     negativo negativa négatif négative negatief insatisfecha insatisfaite insoddisfatta insatisfeita
     pulgar_abajo pouce_baissé pouce_en_bas pollice_giù polegar_para_baixo duim_omlaag mangelhaft irresolu
+    enttäuscht enttäuschend déçu déçue décevant decepcionado decepcionada decepcionante deluso delusa deludente
+    teleurgesteld teleurstellend onvoldoende ungenügend insuffisant pésima péssima ko
     insuficiente deficiente irrisolto irrisolta onopgelost
     бесполезно 悪い いいえ 不満 低評価 役に立たなかった 未解決 差 否 不满 不满意 踩 没用 差评 未解决
     나쁨 아니오 아니요 불만족 불만 미해결 سيئ لا"""
-_NEGATION_WORD_LIST = (
-    """not nicht kein keine non no pas inte ej ikke nie não niet без не değil ne geen 不 没 未"""
-)
+_NEGATION_WORD_LIST = """not nicht kein keine non no pas inte ej ikke nie não niet без не değil ne geen 不 没 未
+    never hardly barely little nada poco poca nunca peu jamais wenig kaum pouco pouca weinig nauwelijks мало"""
 _WITHOUT_WORD_LIST = """
     no not none without kein keine keinen ohne sans aucun aucune sin ninguna ningún ninguno sem nenhuma nenhum
     senza nessun nessuna nessuno geen zonder ingen inget utan uden uten brak bez yok без нет нету"""
@@ -96,7 +98,8 @@ _RATING_WORD_LIST = """
     rating ratings rated vote votes feedback score response answer reply review evaluation bewertung urteil
     antwort rückmeldung stimme nota valoración voto respuesta evaluación avis réponse évaluation note valutazione
     giudizio risposta avaliação resposta beoordeling oordeel antwoord betyg svar omdöme vurdering bedømmelse ocena
-    odpowiedź głos opinii puan değerlendirme yanıt cevap hodnocení odpověď оценка оценки ответ ответа отзыв отзыва"""
+    odpowiedź głos opinii puan değerlendirme yanıt cevap hodnocení odpověď оценка оценки ответ ответа отзыв отзыва
+    opinion opinions meinung meinungen mening opinión opinião opinione zdania åsikt menning görüş мнения názor"""
 _UNSPACED_UNRATED_PATTERN = re.compile(
     "(?:未|無|无|没有|沒有|미|무)(?:評価|回答|評|投票|评价|评分|回复|评论|评|평가|응답|답변|평|선택)"
     "|(?:평가|응답|답변|評価|回答|评价|评分|回复)(?:なし|无|없음)"
@@ -105,7 +108,9 @@ _ABSTAINED_WORD_LIST = """unknown partly partially somewhat teilweise en_partie 
     gedeeltelijk delvis częściowo kısmen částečně частично nicht_bewertet unbewertet
     keine_angabe sin_calificar sin_valorar non_noté non_valutato não_avaliado niet_beoordeeld ej_betygsatt
     ikke_vurderet nie_oceniono değerlendirilmedi nehodnoceno не_оценено без_оценки 未評価 評価なし 普通 どちらでもない
-    未评价 未评分 一般 미평가 보통 medium neutralny nötr нейтрально"""
+    未评价 未评分 一般 미평가 보통 medium neutralny nötr нейтрально neutraal neutre neutro neutra neutrale weder_noch
+    teils_teils mittel mittelmässig mässig durchschnittlich so_lala naja na_ja egal ni_oui_ni_non moyen moyenne
+    bof regular así_así más_o_menos mais_ou_menos razoável médio medio così_così matig gemiddeld gaat_wel"""
 
 _LETTER_REPLACEMENTS = str.maketrans(
     {
@@ -149,6 +154,8 @@ _SERVICE_WORD_SET = _split_plain_words(_SERVICE_WORDS)
 WORDS_MEANING_THUMB_UP = _split_plain_words(_GOOD_WORD_LIST)
 WORDS_MEANING_THUMB_DOWN = _split_plain_words(_BAD_WORD_LIST)
 NEGATION_WORDS = _split_plain_words(_NEGATION_WORD_LIST)
+ARTICLES = frozenset("a un une ein um een".split())  # noqa: SIM905
+"""Words that make a little of little: `a little helpful`, `un peu satisfait`."""
 LABEL_VALUES_MEANING_NO_RATING = frozenset(_ABSTAINED_WORD_LIST.split())
 """Values of labels by which whoever rated took no side, or nobody rated."""
 WORDS_MEANING_WITHOUT = _split_plain_words(_WITHOUT_WORD_LIST)

@@ -1744,6 +1744,7 @@ def _require_conversation_named(
     from pollex.formats.inference import (
         ReadingCandidate,
         estimate_conversation_id_likelihood,
+        iterate_labeled_candidates,
     )
     from pollex.formats.proposal import (
         format_column_table,
@@ -1767,6 +1768,10 @@ def _require_conversation_named(
     for owner in owners[:1]:
         labels = dict(label.labels) if label is not None else {}
         candidate = ReadingCandidate({"conversation": owner.path}, (), labels)
+        # a scale that is likely the label is proposed with it
+        rated = next(iterate_labeled_candidates(rows, candidate, options), None)
+        if label is None and rated is not None:
+            candidate = rated
 
         def read_all(candidate_options: ReadOptions) -> Logs:
             return _read_sources(
@@ -1785,6 +1790,7 @@ def _require_conversation_named(
                     and is_read_whole(reading.logs)
                     and "thumbs" not in reading.candidate.labels
                     and (both or not options.labels_needed)
+                    and _is_label_known(reading.candidate, columns)
                 )
                 reading = replace(reading, certain=certain)
                 begins = (
@@ -1796,6 +1802,15 @@ def _require_conversation_named(
                     begins + format_column_table(columns, reading),
                     where,
                 )
+
+
+def _is_label_known(candidate: ReadingCandidate, columns: Sequence[Column]) -> bool:
+    """Return whether everybody reads the label of a candidate in the same way, or it has none."""
+    from pollex.formats.certainty import are_values_known  # exchanges alone need it
+
+    path = candidate.labels.get("label_field")
+    labels = [column for column in columns if column.path == path]
+    return path is None or any(map(are_values_known, labels))
 
 
 def _read_with_plain_label(

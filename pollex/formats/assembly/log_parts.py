@@ -277,7 +277,7 @@ def format_iso_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
 
 
-_CALENDAR_DATE_PATTERN = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})(?:(?:, *| +)(.+))?")
+_CALENDAR_DATE_PATTERN = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:(?:, *| +)(.+))?")
 _CLOCK_FORMATS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%H:%M:%S.%f")
 
 
@@ -288,7 +288,7 @@ def _parse_calendar_time(text: str, day_first: bool | None) -> float | None:
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
     date_match = _CALENDAR_DATE_PATTERN.fullmatch(text)
-    if date_match is None or (date_match[2] == "/" and day_first is None):
+    if date_match is None or (date_match[2] != "." and day_first is None):
         return None
 
     # the day is first where dots stand between, or where the caller says so

@@ -1,6 +1,7 @@
 """The general log shapes, which no tool alone writes: each a `Reader` in `LOG_SHAPE_READERS`."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -393,11 +394,14 @@ def find_time_field(fields: Fields) -> str | None:
     return _find_first_name(fields, TIME_FIELD_NAMES)
 
 
+_AMBIGUOUS_DATE_PATTERN = re.compile(r"\s*\d{1,2}[/-]\d{1,2}[/-]")
+
+
 def detect_date_orders(rows: Iterable[Fields]) -> list[bool]:
     """Return how dates such as 3/4/2026 in all rows can be read: True if with the day first, False with the month."""
     dates = set()
     for row in rows:
-        if (name := find_time_field(row)) and "/" in str(row[name]):
+        if (name := find_time_field(row)) and _AMBIGUOUS_DATE_PATTERN.match(str(row[name])):
             dates.add(str(row[name]))
 
     # an order holds only if every date can be read with it

@@ -156,3 +156,14 @@ def test_an_id_in_the_first_row_of_each_block_holds_for_the_rows_below() -> None
 def test_which_answer_was_chosen_is_no_name_of_a_speaker() -> None:
     column = Column("selected", [True, False, True, True, False, True])
     assert estimate_role_likelihood(column) == 0
+
+
+def test_a_name_that_ends_as_id_does_is_no_id() -> None:
+    assert estimate_label_likelihood(Column("tevredenheid", ["tevreden", "ontevreden"] * 3)) > 1
+    for name in ("ratingId", "ratingid", "rating_id", "feedbackType"):
+        assert not estimate_label_likelihood(Column(name, ["good", "bad"] * 3)), name
+
+
+def test_of_school_grades_the_lowest_is_the_best() -> None:
+    sides = infer_thumb_sides_of_column_values(Column("Schulnote", [1, 2, 5, 6, 3]))
+    assert sides == {"positive": "<=2", "negative": ">=5"}

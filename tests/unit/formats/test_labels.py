@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pollex.conversations.splits import require_enough_labels
 from pollex.errors import BadInput, BadLabels, WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.label_files import read_label_file
-from pollex.formats.labels import LabelRules
+from pollex.formats.labels import LabelRules, infer_thumb_side
 from pollex.formats.read_logs import read_logs, read_logs_from_rows
 from pollex.rubrics.worth import describe_signal_share, measure_signal_share
 
@@ -383,3 +384,45 @@ def test_the_majority_of_several_words_counts_and_the_mean_of_several_numbers() 
     assert USUAL.label(["down", None, "👎", "up"]) is Label.NEGATIVE
     assert USUAL.label(["up", "down"]) is Label.NONE
     assert RATED.label([5, 4, 3]) is Label.POSITIVE
+
+
+@pytest.mark.parametrize(
+    ("word", "side"),
+    [
+        ("nada satisfecho", Label.NEGATIVE),
+        ("poco útil", Label.NEGATIVE),
+        ("peu satisfait", Label.NEGATIVE),
+        ("wenig hilfreich", Label.NEGATIVE),
+        ("weinig tevreden", Label.NEGATIVE),
+        ("hardly helpful", Label.NEGATIVE),
+        ("a little helpful", Label.POSITIVE),
+        ("un peu satisfait", Label.POSITIVE),
+        ("Super!", Label.POSITIVE),
+        ("Enttäuscht.", Label.NEGATIVE),
+        ("geen mening", Label.NONE),
+        ("keine Meinung", Label.NONE),
+        ("sin opinión", Label.NONE),
+        ("neutre", Label.NONE),
+        ("Mittelmäßig", Label.NONE),
+        ("ni oui ni non", Label.NONE),
+    ],
+)
+def test_words_of_little_and_of_neither_are_told(word: str, side: Label) -> None:
+    assert infer_thumb_side(word) is side
+
+
+def test_a_score_inside_feedback_is_a_thumb_where_all_are_0_or_1() -> None:
+    def rows_with(scores: Sequence[object]) -> list[dict[str, Any]]:
+        rows = []
+        for n, score in enumerate(scores):
+            said = [("user", f"Where is parcel {n}?"), ("assistant", f"Parcel {n} is late.")]
+            messages = [{"role": role, "content": words} for role, words in said]
+            feedback = {"score": score, "at": "2026-05-04"}
+            rows.append({"id": str(n), "messages": messages, "feedback": feedback})
+        return rows
+
+    logs = read_logs_from_rows(rows_with([1, 0, None, 1]))
+    sides = [conversation.label.value for conversation in logs]
+    assert sides == ["positive", "negative", "none", "positive"]
+    with pytest.raises(BadInput, match=r"feedback\.score"):
+        read_logs_from_rows(rows_with([1, 5, None, 3]))

@@ -263,3 +263,19 @@ def test_messages_without_words_are_events_though_their_talk_has_a_label(tmp_pat
     assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
     written = [[said.comment for said in talk.feedback] for talk in logs]
     assert written == [["word 0"], ["word 1"], [], ["word 3"], ["word 4"], []]
+
+
+def test_a_ticket_of_gorgias_has_its_survey() -> None:
+    rows = []
+    for n, stars in enumerate((5, 1, 3, None)):
+        messages = []
+        for key, from_agent in enumerate((False, True)):
+            words = (f"Where is order {n}?", f"Order {n} comes on Monday.")[key]
+            message = {"id": n * 10 + key, "public": True, "from_agent": from_agent}
+            messages.append({**message, "body_text": words, "sent_datetime": "2026-05-04T08:00:00"})
+        survey = None if stars is None else {"score": stars, "body_text": "as I said"}
+        ticket = {"id": n, "customer": {"id": 7}, "messages": messages}
+        rows.append({**ticket, "satisfaction_survey": survey})
+    logs = read_logs_from_rows(rows)
+    assert [one.label.value for one in logs] == ["positive", "negative", "none", "none"]
+    assert logs.conversations[0].feedback[0].comment == "as I said"

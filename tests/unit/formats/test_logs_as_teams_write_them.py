@@ -648,3 +648,58 @@ def test_who_serves_customers_is_no_customer(tmp_path: Path, user: str, assistan
     assert [*words_in(logs).values()] == [*talks(12)]
     assert [*words_in(logs)] == [f"n{n}" for n in range(12)]
     assert logs.counts[Label.POSITIVE] == 4
+
+
+def test_exchanges_in_pairs_stand_under_the_ids_of_their_talks(tmp_path: Path) -> None:
+    tree = {}
+    expected = {}
+    said = [*talks(24)]
+    for n in range(12):
+        expected[f"c{n}"] = [*said[2 * n], *said[2 * n + 1]]
+        pairs = [[words for _, words in talk] for talk in said[2 * n : 2 * n + 2]]
+        tree[f"c{n}"] = {"history": pairs, "thumb": ("👍", "👎", None)[n % 3]}
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"conversations": tree}))
+    logs = read_logs(path)
+    assert words_in(logs) == expected
+    assert logs.counts[Label.POSITIVE] == logs.counts[Label.NEGATIVE] == 4
+
+
+def test_no_sentence_is_proposed_as_who_speaks() -> None:
+    rows = []
+    for n in range(8):
+        words = ["Where is my parcel?", "I will look for it in the depot at once."][n % 2]
+        rows.append({"chat": f"c{n // 2}", "a": words, "b": "It is late, I am sorry for that."})
+    with pytest.raises(BadInput) as raised:
+        read_logs_from_rows(rows)
+    assert "look for it" not in str(raised.value.options)
+
+
+def test_stars_of_exchanges_that_share_their_conversation_are_read_with_it() -> None:
+    rows = []
+    for n, ((_, asked), (_, told)) in enumerate(talks(24)):
+        stars = (5, 1, 3, 4)[n // 2 % 4]
+        rows.append({"chat": f"c{n // 2}", "prompt": asked, "completion": told, "stars": stars})
+    logs = read_logs_from_rows(rows)
+    assert [len(conversation.turns) for conversation in logs] == [4] * 12
+    assert logs.counts[Label.POSITIVE] == 6
+    assert logs.counts[Label.NEGATIVE] == 3
+
+
+def test_dutch_tables_have_their_dates_and_labels() -> None:
+    rows = []
+    for n, talk in enumerate(talks(12)):
+        for minute, (side, words) in enumerate(talk):
+            rows.append(
+                {
+                    "gesprek": f"N{n}",
+                    "tijd": f"{n + 10}-05-2026 08:0{minute}",
+                    "afzender": {"user": "Klant", "assistant": "Medewerker"}[side],
+                    "bericht": words,
+                    "tevredenheid": ("tevreden", "ontevreden", "geen mening")[n % 3],
+                }
+            )
+    logs = read_logs_from_rows(rows)
+    assert words_in(logs) == {f"N{n}": talk for n, talk in enumerate(talks(12))}
+    assert {*logs.counts.values()} == {4}
+    assert min(iterate_metadata_times(logs.conversations[0].metadata)) == 1778400000
