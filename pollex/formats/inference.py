@@ -60,7 +60,11 @@ from pollex.formats.names import (
     split_name_words,
 )
 from pollex.formats.opposites import find_opposite_thumb_columns
-from pollex.formats.paths import parse_value_if_json_text, split_path
+from pollex.formats.paths import (
+    flatten_listed_values,
+    parse_value_if_json_text,
+    split_path,
+)
 from pollex.text import JsonDict, JsonObject
 
 MAX_LOG_READING_CANDIDATES = 48
@@ -711,6 +715,8 @@ def _iterate_exchange_candidates(
         3,
     )
     single = [column for column in columns if not _is_numbered_answer(column, columns)]
+    # an answer may stand in parts, as `queryResult.responseMessages[].text.text`
+    single += [_join_texts_of_lists(column) for column in all_columns if "[]" in column.path]
     answered = _find_likeliest_columns(
         single,
         named_columns,
@@ -752,6 +758,15 @@ def _iterate_exchange_candidates(
                     options,
                     named_columns,
                 )
+
+
+def _join_texts_of_lists(column: Column) -> Column:
+    """Return a column inside a list with the texts of each row as one."""
+    joined = []
+    for value in column.values:
+        texts = [text for text in flatten_listed_values(value) if isinstance(text, str)]
+        joined.append("\n".join(texts) or None)
+    return Column(column.path, joined)
 
 
 def _iterate_wide_table_candidates(

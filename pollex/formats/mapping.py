@@ -27,6 +27,7 @@ from pollex.formats.paths import (
     MISSING_VALUE,
     convert_turns_to_objects,
     find_value_at_path,
+    join_texts_if_all,
     parse_value_if_json_text,
     remove_path,
     unwrap_message_content,
@@ -444,6 +445,8 @@ class ColumnMapper:
         self.seen |= there.keys()
         moved = {}
         for part, value in there.items():
+            if part in EXCHANGE_ROLES:  # an answer may stand in several texts
+                value = join_texts_if_all(value)
             if part in USUAL_FIELD_BY_PART:
                 moved[USUAL_FIELD_BY_PART[part]] = value
 

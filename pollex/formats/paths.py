@@ -49,6 +49,23 @@ def find_value_at_path(fields: JsonObject, path: str) -> Any:
     return values[0] if values else direct
 
 
+def join_texts_if_all(value: object) -> object:
+    """Return the texts of lists inside one another as one; what holds anything else as it is."""
+    values = list(flatten_listed_values(value))
+    if isinstance(value, list) and all(isinstance(text, str) for text in values):
+        return "\n".join(map(str, values))
+    return value
+
+
+def flatten_listed_values(value: object) -> Iterator[object]:
+    """Yield the values of lists inside one another."""
+    if not isinstance(value, list):
+        yield value
+        return
+    for inner in value:
+        yield from flatten_listed_values(inner)
+
+
 def get_path_value(fields: JsonObject, path: str) -> object:
     """Return the value at a path; None if missing."""
     value = find_value_at_path(fields, path)

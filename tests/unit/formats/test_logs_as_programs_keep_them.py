@@ -229,3 +229,26 @@ def test_values_that_say_that_there_is_no_rating(word: str) -> None:
 
 def test_a_word_that_says_that_nothing_was_solved_is_a_thumb_down() -> None:
     assert infer_thumb_side("not resolved") is Label.NEGATIVE
+
+
+def test_an_answer_may_stand_in_several_texts_of_a_list() -> None:
+    rows = []
+    expected = {}
+    for n in range(12):
+        asked, told = f"Where is parcel {n}, please?", f"Parcel {n} is at the depot."
+        texts = [told, "Is there anything else?"][: 1 + n % 2]
+        messages = [{"text": {"text": [text]}, "source": "AGENT"} for text in texts]
+        result = {"text": asked, "responseMessages": [*messages, {"endInteraction": {}}]}
+        rows.append({"session_id": f"s{n // 2}", "queryResult": result})
+        talk = [("user", asked), ("assistant", "\n".join(texts))]
+        expected[f"s{n // 2}"] = expected.get(f"s{n // 2}", []) + talk
+
+    with pytest.raises(BadInput) as raised:
+        read_logs_from_rows(rows)
+    columns = parse_name_pairs(str(raised.value.options["columns"]))
+    assert ("assistant", "queryResult.responseMessages[].text.text") in columns
+    logs = read_logs_from_rows(rows, options=ReadOptions(columns=columns))
+    words = {}
+    for conversation in logs:
+        words[conversation.id] = [(turn.role, turn.content) for turn in conversation.turns]
+    assert words == expected
