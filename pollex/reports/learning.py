@@ -49,6 +49,7 @@ from pollex.rubrics.headlines import (
     explain_why_proven_rubric_is_no_headline,
     has_proven_deed_of_assistant,
     is_proven_or_likely,
+    is_rubric_too_thin_to_show,
     list_deeds_in_conversations_of_ending,
     list_headlines,
     list_phrase_rubrics_explained_by_findings,
@@ -870,7 +871,9 @@ def render_learning_page(
         beside_title=OTHER_FINDINGS_TITLE,
         ends_title=CONVERSATION_OUTCOMES_TITLE,
         words_title=WORDS_TITLE,
-        reading=describe_reading(rubrics.rubrics),
+        reading=describe_reading(
+            [rubric for rubric in rubrics.rubrics if not is_rubric_too_thin_to_show(rubric)]
+        ),
         trust=describe_how_far_to_trust_rubrics(rubrics),
         behind_plain=describe_better_plain_method(rubrics),
         associations=ASSOCIATION_NOTE,

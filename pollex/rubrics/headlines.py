@@ -324,7 +324,8 @@ def describe_lack_of_proven_rubrics(rubrics: Sequence[ChosenRubric], data: DataR
         )
 
     if others:
-        rest = f"proven or likely are {' and '.join(f'{n} {place}' for place, n in others.items())}"
+        counts = " and ".join(f"{n} {place}" for place, n in others.items())
+        rest = f"what is proven or likely stands elsewhere: {counts}"
     elif list_unproven_rubrics(rubrics):
         rest = "what stands out is listed as hints, which may well be luck"
     else:

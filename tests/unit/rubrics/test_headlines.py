@@ -182,10 +182,13 @@ def test_where_no_act_leads_what_is_borne_out_all_the_same_is_counted_and_nothin
     sound = event(4, source="signal:thanks", tells="tone", standing=PROVEN)
     nothing = "No act of the assistant is proven or likely to go along with the thumbs; "
     for rubrics, rest in (
-        ([words], "proven or likely are 1 on what is said (words, which may stand for an act). "),
+        (
+            [words],
+            "what is proven or likely stands elsewhere: 1 on what is said (words, which may stand for an act). ",
+        ),
         (
             [ending, sound],
-            "proven or likely are 1 on how conversations end and 1 on how people sound. ",
+            "what is proven or likely stands elsewhere: 1 on how conversations end and 1 on how people sound. ",
         ),
         ([event(1, standing=HINT)], "what stands out is listed as hints, which may well be luck. "),
         ([], "nothing else is, either. "),
@@ -193,7 +196,9 @@ def test_where_no_act_leads_what_is_borne_out_all_the_same_is_counted_and_nothin
         assert describe_lack_of_proven_rubrics(rubrics, data).startswith(f"{nothing}{rest}")
     odd = event(1, standing=PROVEN, unexpected=True)
     told = describe_lack_of_proven_rubrics([odd], data)
-    assert told.startswith("No act of the assistant is a finding; proven or likely are 1 to check.")
+    assert told.startswith(
+        "No act of the assistant is a finding; what is proven or likely stands elsewhere: 1 to check."
+    )
     assert "15 points" in describe_missing_thumbs(1000, 0.5)
     assert count_thumbs_needed(0.5) == 1504  # 3.5 × (1.645 + .842)² × .25 / (.16 × .0225), by hand
 
