@@ -1,8 +1,9 @@
-"""A query in a process of its own: how it is started, how long it has, how it ends, and what it gives.
+"""A query, or a spreadsheet, in a process of its own: how it is started, how long it has, and what it gives.
 
-What a query does can't be bounded from within: endless rows, recursion, or one value of a gigabyte.
-Its process may take `MAX_QUERY_PROCESS_MEMORY_BYTES`, is ended after its seconds, and ends with who started it, however
-that ends.
+What a query does can't be bounded from within: endless rows, recursion, or one value of a gigabyte;
+nor can a spreadsheet, whose package makes room for all cells up to the last.
+The process may take `MAX_QUERY_PROCESS_MEMORY_BYTES`, is ended after its seconds, and ends with who
+started it, however that ends.
 """
 
 import json
@@ -28,6 +29,8 @@ SECONDS_FOR_QUERY_PROCESS_TO_END = 1.0
 """Seconds in which it may end by itself, and tell its server so."""
 MEMORY_EXCEEDED_REASON = "it takes more than 1 GB of memory"
 
+SPREADSHEET_KIND = "spreadsheet"
+"""In place of a kind of database."""
 SMALLER_QUERY_HINT = "ask for less of it, with a LIMIT or a condition"
 
 
@@ -43,6 +46,41 @@ def run_query_in_process(
         BadInput: It fails, or takes too long, or too much memory.
     """
     where = f"{kind}:{place}"
+    try:
+        yield from iterate_rows_of_process(kind, place, query, seconds)
+    except ProcessFailed as failed:
+        hint = f"give one SELECT that runs there: {where}?SELECT …"
+        raise BadInput(f"the query can't be run: {failed}", where=where, hint=hint) from None
+    except ProcessTimedOut:
+        hint = f"{SMALLER_QUERY_HINT}, or give it longer"
+        option = {"query_seconds": str(int(10 * seconds))}
+        what = f"the query takes longer than {seconds:g} s"
+        raise BadInput(what, where=where, hint=hint, option=option) from None
+
+
+class ProcessFailed(Exception):
+    """The process ended without all rows; the text says why."""
+
+
+class ProcessTimedOut(Exception):
+    """The process took too long."""
+
+
+def iterate_rows_of_process(
+    kind: str,
+    place: str,
+    query: str,
+    seconds: float,
+) -> Iterator[Any]:
+    """Yield what a process reads, once it has ended.
+
+    Args:
+        kind: Of a database, or `SPREADSHEET_KIND`.
+
+    Raises:
+        ProcessFailed: It can't read that, or takes too much memory.
+        ProcessTimedOut: It takes too long.
+    """
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "rows"
         outcome = Path(folder) / "outcome"
@@ -53,7 +91,7 @@ def run_query_in_process(
             "seconds": seconds,
         }
         request |= {"rows": str(rows), "outcome": str(outcome)}
-        _run_query_process(request, where, seconds)
+        _run_query_process(request, seconds)
         # a process that left no outcome was ended by the system, for its memory
         if outcome.exists():
             answer = json.loads(outcome.read_bytes())
@@ -61,26 +99,17 @@ def run_query_in_process(
             answer = {"failed": MEMORY_EXCEEDED_REASON}
 
         if "failed" in answer:
-            hint = f"give one SELECT that runs there: {where}?SELECT …"
-            raise BadInput(
-                f"the query can't be run: {answer['failed']}",
-                where=where,
-                hint=hint,
-            )
+            raise ProcessFailed(answer["failed"])
 
         with rows.open(encoding="utf-8") as file:
             yield from map(json.loads, file)
 
 
-def _run_query_process(
-    request: Mapping[str, object],
-    where: str,
-    seconds: float,
-) -> None:
+def _run_query_process(request: Mapping[str, object], seconds: float) -> None:
     """Run the process to its end.
 
     Raises:
-        BadInput: It took too long.
+        ProcessTimedOut: It took too long.
     """
     # Without the current folder on the path: a `json.py` that lies there is nobody's to import.
     command = [sys.executable, "-P", "-m", "pollex.formats.query_process"]
@@ -95,10 +124,7 @@ def _run_query_process(
                 process.stdin.flush()
             process.wait(seconds + 2 * SECONDS_FOR_QUERY_PROCESS_TO_END)
         except subprocess.TimeoutExpired:
-            hint = f"{SMALLER_QUERY_HINT}, or give it longer"
-            option = {"query_seconds": str(int(10 * seconds))}
-            what = f"the query takes longer than {seconds:g} s"
-            raise BadInput(what, where=where, hint=hint, option=option) from None
+            raise ProcessTimedOut from None
         finally:
             _end_query_process(process)
 
@@ -127,13 +153,13 @@ def main() -> None:
     threading.Thread(target=_end_process_with_parent, args=[cancels], daemon=True).start()
 
     from pollex.formats.databases import DATABASE_READER_BY_KIND, QueryError  # what opens databases
+    from pollex.formats.spreadsheet_cells import iterate_spreadsheet_cells
 
+    readers = {**DATABASE_READER_BY_KIND, SPREADSHEET_KIND: iterate_spreadsheet_cells}
     outcome: dict[str, object]
     try:
         with Path(request["rows"]).open("w", encoding="utf-8") as file:
-            for row in DATABASE_READER_BY_KIND[request["kind"]](
-                request["place"], request["query"], cancels
-            ):
+            for row in readers[request["kind"]](request["place"], request["query"], cancels):
                 file.write(json.dumps(row) + "\n")
         outcome = {}
     except MemoryError:

@@ -1,14 +1,22 @@
 """Spreadsheets: the rows of each sheet under the names of its first row."""
 
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime, time, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 
 from pollex.conversations.logs import BadRow
 from pollex.errors import BadInput
 from pollex.formats.json_rows import LogRow
+from pollex.formats.query_process import (
+    SPREADSHEET_KIND,
+    ProcessFailed,
+    ProcessTimedOut,
+    iterate_rows_of_process,
+)
 from pollex.text import JsonDict
 
+SPREADSHEET_TIMEOUT_SECONDS = 300
+"""Seconds in which all of a file is read."""
 MAX_HEADER_SEARCH_ROWS = 20
 """Rows of a sheet by which its header is found."""
 MIN_TABLE_COLUMNS = 3
@@ -23,27 +31,26 @@ def iterate_spreadsheet_rows(source: str, path: Path) -> Iterator[LogRow | BadRo
     Raises:
         BadInput: It can't be opened, or the package that reads spreadsheets isn't installed.
     """
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook  # An extra that few need.
-    except ImportError:
+    if not find_spec("python_calamine"):
         hint = "save it as CSV, or install what reads it: pip install 'pollex[excel]'"
-        raise BadInput("a spreadsheet", where=source, hint=hint) from None
+        raise BadInput("a spreadsheet", where=source, hint=hint)
 
+    sheets: dict[str, list[Sequence[object]]] = {}
+    hint = "save it again, or as CSV"
     try:
-        book = CalamineWorkbook.from_path(str(path))
-        sheets = []
-        for name in book.sheet_names:
-            sheets.append((name, book.get_sheet_by_name(name).to_python()))
-    except CalamineError as error:
-        raise BadInput(
-            f"can't be opened: {error}",
-            where=source,
-            hint="save it again, or as CSV",
-        ) from None
+        for name, row in iterate_rows_of_process(
+            SPREADSHEET_KIND, str(path.absolute()), "", SPREADSHEET_TIMEOUT_SECONDS
+        ):
+            sheets.setdefault(name, []).append(row)
+    except ProcessFailed as failed:
+        raise BadInput(f"can't be opened: {failed}", where=source, hint=hint) from None
+    except ProcessTimedOut:
+        what = f"reading it takes longer than {SPREADSHEET_TIMEOUT_SECONDS} s"
+        raise BadInput(what, where=source, hint=hint) from None
 
     # a sheet needs a header and a row
     filled = []
-    for name, rows in sheets:
+    for name, rows in sheets.items():
         if len(rows) > 1:
             filled.append((name, rows))
 
@@ -68,7 +75,7 @@ def iterate_sheet_rows(source: str, rows: Sequence[Sequence[object]]) -> Iterato
         cells = {}
         for name, cell in zip(names, row, strict=False):
             if name:
-                cells[name] = _convert_cell(cell)
+                cells[name] = cell
         if any(cell != "" for cell in cells.values()):
             yield LogRow(source, number, {**above, **cells})
 
@@ -97,21 +104,10 @@ def _read_title_fields(rows: Sequence[Sequence[object]], names: list[str]) -> Js
         cells = []
         for cell in row:
             if cell != "":
-                cells.append(_convert_cell(cell))
+                cells.append(cell)
         if len(cells) == 2:
             above.setdefault(str(cells[0]).strip(" :"), cells[1])
         elif cells:
             above.setdefault("title", cells[0])
 
     return {name: value for name, value in above.items() if name not in names}
-
-
-def _convert_cell(cell: object) -> object:
-    """Return a cell as JSON has it: whole numbers without a point, times as ISO text."""
-    if isinstance(cell, datetime | date | time):
-        return cell.isoformat()
-    if isinstance(cell, timedelta):
-        return cell.total_seconds()
-    if isinstance(cell, float) and cell.is_integer():
-        return int(cell)
-    return cell

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pollex.errors import BadInput
 from pollex.formats.read_logs import read_logs
 
 SHEET = Path(__file__).parent / "sheets" / "log.xlsx"
@@ -23,6 +24,25 @@ def test_a_spreadsheet_is_read_whatever_it_is_called(name: str, tmp_path: Path) 
     logs = read_logs(tmp_path / name)
     assert [len(talk.turns) for talk in logs] == [4] * 6
     assert {talk.label.value for talk in logs} == {"positive", "negative"}
+
+
+def test_a_spreadsheet_with_a_cell_far_away_is_refused_and_not_made_room_for(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("python_calamine")
+    with (
+        zipfile.ZipFile(SHEET) as whole,
+        zipfile.ZipFile(tmp_path / "log.xlsx", "w") as spoilt,
+    ):
+        for name in whole.namelist():
+            content = whole.read(name)
+            if name.startswith("xl/worksheets/"):
+                far = b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
+                assert b"</sheetData>" in content
+                content = content.replace(b"</sheetData>", far)
+            spoilt.writestr(name, content)
+    with pytest.raises(BadInput, match="can't be opened: it takes more than 1 GB of memory"):
+        read_logs(tmp_path / "log.xlsx")
 
 
 def test_excels_line_with_the_separator_is_no_header(tmp_path: Path) -> None:
