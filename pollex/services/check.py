@@ -111,7 +111,7 @@ class Condition:
                 float(match["limit"]),
             )
         elif match := UNLIKE_CONDITION_PATTERN.fullmatch(plain):
-            return cls(plain, "unlike", "unlike", float(match["limit"]))
+            condition = cls(plain, "unlike", "unlike", float(match["limit"]))
         else:
             raise WrongUse(
                 f"{plain!r} is no condition",
@@ -121,7 +121,7 @@ class Condition:
 
         # `of` has to name something that is measured of this set
         names = {"p", "netsat", "share"} | {rubric.id for rubric in rubric_set.rubrics}
-        if condition.of not in names:
+        if condition.kind != "unlike" and condition.of not in names:
             what = f"{condition.of!r} is neither p nor netsat nor the id of a rubric of this set"
             raise WrongUse(
                 what,
@@ -129,7 +129,31 @@ class Condition:
                 option="fail_if",
             )
 
+        _require_possible_limit(condition, rubric_set)
         return condition
+
+
+def _require_possible_limit(condition: Condition, rubric_set: RubricSet) -> None:
+    """Refuse a limit of 0, and one that no sample can exceed.
+
+    Raises:
+        WrongUse: It is such a limit.
+    """
+    # how far values are drifted has no largest value
+    if condition.kind == "drift":
+        return
+
+    if condition.kind == "unlike" or condition.of == "share":
+        largest = 1.0
+    else:
+        low, high = find_value_range(condition.of, rubric_set)
+        largest = high - low
+
+    hint = f"give a limit between 0 and {largest:g}"
+    if condition.kind == "difference" and not condition.limit:
+        raise WrongUse(f"{condition.text!r} has no limit", hint=hint, option="fail_if")
+    if condition.limit >= largest:
+        raise WrongUse(f"{condition.text!r} can't happen", hint=hint, option="fail_if")
 
 
 @dataclass(frozen=True, kw_only=True)

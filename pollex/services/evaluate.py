@@ -53,6 +53,7 @@ from pollex.services.logs import (
     logs_from,
     read_labeled_logs,
 )
+from pollex.services.named_sets import require_not_edited
 from pollex.services.results import (
     METRIC_NAMES,
     TabularResult,
@@ -518,6 +519,7 @@ def fit_turns(
     # the set itself may get its probabilities, and arrays of it lie beside it
     if out is not None:
         require_writable_output_path(out, *list_file_names(logs), regular=True)
+        require_not_edited(out, own=rubrics)
     require_distinct_outputs(out, scores)
 
     # only labels can teach; what can't be scored has no beginning, either

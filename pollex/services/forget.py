@@ -149,6 +149,9 @@ def forget_conversations(
             hint="name one, or a user",
             option="conversation",
         )
+    for option, names in (("conversation", ids), ("user", users)):
+        if not all(name.strip() for name in names):
+            raise WrongUse("an empty name", hint="leave it out", option=option)
 
     # opening would make a store where there is none
     if not (run.store / "store.sqlite").exists():

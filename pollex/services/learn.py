@@ -57,7 +57,6 @@ from pollex.services.few_thumbs import FewThumbsAdvice, ThumbCounts, strip_figur
 from pollex.services.learn_result import (
     LearnResult,
     require_distinct_paths,
-    require_not_edited,
     write_learn_result,
 )
 from pollex.services.logs import (
@@ -67,6 +66,7 @@ from pollex.services.logs import (
     read_labeled_logs,
     report_repeats,
 )
+from pollex.services.named_sets import require_not_edited
 from pollex.services.starter import (
     FEWEST_THUMBS_WITH_STARTER,
     add_starter_to_set,

@@ -8,7 +8,6 @@ import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
-from pollex.errors import BadRubrics, WrongUse
 from pollex.formats.write import require_distinct_outputs, require_writable_output_path
 from pollex.measures.classification import Assessment
 from pollex.outputs import write_text
@@ -21,7 +20,6 @@ from pollex.reports.learning import (
     render_learning_page,
 )
 from pollex.reports.page import read_rubric_file_of_page
-from pollex.rubrics.edits import get_edits_path
 from pollex.rubrics.headlines import has_proven_deed_of_assistant
 from pollex.rubrics.learning.results import LabelledScore, Learned
 from pollex.rubrics.lint import LintMark
@@ -65,31 +63,6 @@ def require_distinct_paths(out: Path, *read: str) -> None:
     report = choose_report_path(out)
     require_distinct_outputs(out, report)
     require_writable_output_path(report, *read, named=False)
-
-
-def require_not_edited(out: Path) -> None:
-    """Refuse to overwrite a file that is an edited rubric set, or no rubric set.
-
-    Raises:
-        WrongUse: Says what to do.
-    """
-    beside = get_edits_path(out)
-    if not out.exists() and not beside.exists():
-        return
-
-    # a set without edits may be written anew; another file may not
-    try:
-        edited = RubricSet.load(out, arrays=False).has_edits
-    except BadRubrics as error:
-        what = "a file is there already that learn did not write as it is"
-        hint = "give another name"
-        where = str(out if out.exists() else beside)
-        raise WrongUse(what, where=where, hint=hint, option="out") from error
-
-    if edited:
-        what = "a person edited this rubric set, and learn would overwrite it"
-        hint = f"fit the edited rubrics (`pollex refit LOGS --rubrics {out}`), or give another name"
-        raise WrongUse(what, where=str(out), hint=hint, option="out")
 
 
 def choose_report_path(out: Path) -> Path:

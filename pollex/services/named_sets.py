@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-from pollex.errors import BadRubrics
+from pollex.errors import BadRubrics, WrongUse
+from pollex.rubrics.edits import get_edits_path
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import RunOptions
 from pollex.store.folder import DEFAULT_STORE_FOLDER, STORE_ENVIRONMENT_VARIABLE
@@ -64,3 +65,34 @@ def name_rubric_set(rubrics: Path | str | RubricSet) -> str:
     if isinstance(rubrics, RubricSet):
         return ""
     return str(rubrics)
+
+
+def require_not_edited(out: Path, *, own: object = None) -> None:
+    """Refuse to overwrite a file that is an edited rubric set, or no rubric set.
+
+    Args:
+        own: What the set is read from: where that is this very file, it may be written anew.
+
+    Raises:
+        WrongUse: Says what to do.
+    """
+    if isinstance(own, str | Path) and out.exists() and out.resolve() == Path(own).resolve():
+        return
+
+    beside = get_edits_path(out)
+    if not out.exists() and not beside.exists():
+        return
+
+    # a set without edits may be written anew; another file may not
+    try:
+        edited = RubricSet.load(out, arrays=False).has_edits
+    except BadRubrics as error:
+        what = "a file is there already that pollex did not write as it is"
+        hint = "give another name"
+        where = str(out if out.exists() else beside)
+        raise WrongUse(what, where=where, hint=hint, option="out") from error
+
+    if edited:
+        what = "a person edited this rubric set, and it would be overwritten"
+        hint = f"fit the edited rubrics (`pollex refit LOGS --rubrics {out}`), or give another name"
+        raise WrongUse(what, where=str(out), hint=hint, option="out")

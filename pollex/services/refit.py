@@ -22,7 +22,11 @@ from pollex.runs.usage import ModelUsage
 from pollex.runs.workspace import Workspace, open_workspace
 from pollex.services.dry_run import CallPlan, DryRunEnded, plan_learning_calls, plan_scoring_calls
 from pollex.services.learn import describe_judging
-from pollex.services.learn_result import LearnResult, require_distinct_paths, write_learn_result
+from pollex.services.learn_result import (
+    LearnResult,
+    require_distinct_paths,
+    write_learn_result,
+)
 from pollex.services.logs import (
     Sources,
     list_file_names,
@@ -30,7 +34,7 @@ from pollex.services.logs import (
     read_labeled_logs,
     report_repeats,
 )
-from pollex.services.named_sets import read_rubric_set
+from pollex.services.named_sets import read_rubric_set, require_not_edited
 from pollex.services.starter import (
     FEWEST_THUMBS_WITH_STARTER,
     add_starter_to_set,
@@ -67,10 +71,12 @@ def refit(
     Raises:
         BadLabels: One class is missing or too small.
         BadRubrics: The set can't be read.
+        WrongUse: Another file than the set's own would be lost.
     """
     # parse
     if out is not None:
         require_distinct_paths(out, *list_file_names(logs))
+        require_not_edited(out, own=rubrics)
 
     # Arrays are left alone: a new calibrator is fitted.
     rubric_set = read_rubric_set(rubrics, run.store, arrays=False)

@@ -51,7 +51,7 @@ from pollex.runs.roles import (
 )
 from pollex.runs.usage import ModelUsage, render_usage_by_stage
 from pollex.runs.workspace import Workspace, open_workspace
-from pollex.services.learn_result import require_distinct_paths, require_not_edited
+from pollex.services.learn_result import require_distinct_paths
 from pollex.services.logs import (
     Sources,
     list_file_names,
@@ -59,6 +59,7 @@ from pollex.services.logs import (
     logs_from,
     report_repeats,
 )
+from pollex.services.named_sets import require_not_edited
 from pollex.services.results import TabularResult
 from pollex.services.score import read_unedited
 from pollex.store.resume import list_stored_runs
