@@ -15,6 +15,7 @@ from typing_extensions import get_original_bases
 
 from pollex.api.rubrics import RubricSet
 from pollex.graphs.context import NullProgress, Progress
+from pollex.graphs.hooks import name_stage
 from pollex.rooms import find_module, list_python_names
 from pollex.runs.options import RunOptions
 from pollex.services.results import Result
@@ -71,7 +72,8 @@ class NotebookProgress:
     def html(self) -> str:
         """Return what the output shows."""
         bars = "".join(
-            f"<div><progress value='{done}' max='{max(total, 1)}'></progress> {escape(stage)} {done}/{total}</div>"
+            f"<div><progress value='{done}' max='{max(total, 1)}'></progress> "
+            f"{escape(name_stage(stage))} {done}/{total}</div>"
             for stage, (done, total) in self._stages.items()
         )
         return bars + "".join(f"<div>{escape(note)}</div>" for note in self._notes)

@@ -1,8 +1,6 @@
 """What a room hangs into the command line beside its verbs: it names it in its own `cli/hooks.py`, as `HOOKS`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pollex.errors import WrongUse
@@ -26,27 +24,6 @@ class DemoSequel(ABC):
     @abstractmethod
     def show(self, out: Path, model: ModelOptions, as_json: bool) -> int:
         """Show it with a model, and return the exit code."""
-
-
-@dataclass(frozen=True)
-class StageNames:
-    """What the stages of a room's runs are called beside their bars.
-
-    Attributes:
-        names: By the stage.
-    """
-
-    names: Mapping[str, str]
-
-
-def name_stage(stage: str) -> str:
-    """Return what a room calls a stage of its runs; the stage itself where none has a name for it."""
-    hooks: tuple[StageNames, ...] = list_hooks(StageNames)
-    for hook in hooks:
-        if stage in hook.names:
-            return hook.names[stage]
-
-    return stage
 
 
 def find_demo_sequel(option: str) -> DemoSequel:

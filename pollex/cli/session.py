@@ -27,6 +27,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from pollex.graphs.hooks import name_stage
 from pollex.text import (
     DATA_STYLE,
     JsonDict,
@@ -40,37 +41,11 @@ from pollex.text import (
 
 T = TypeVar("T")
 
-STAGE_TITLES = {
-    "read": "Reading the log",
-    "embed": "Embedding turns",
-    "extract": "Extracting reasons",
-    "summarize_sat": "Writing SAT rubrics",
-    "summarize_dsat": "Writing DSAT rubrics",
-    "judge the pool": "Judging the pool",
-    "select": "Selecting rubrics",
-    "judge held-out": "Judging held-out",
-    "assess": "Assessing",
-    "score": "Scoring",
-    "write": "Writing scores",
-}
-"""What stages of the core's runs are called."""
-
-
 MAX_TABLE_WIDTH = 10_000
 """Columns of a table that is written to a file or a pipe."""
 
 SECONDS_BETWEEN_PROGRESS_LINES = 60.0
 """Between lines of progress, where there is no terminal for bars."""
-
-
-def _name_of_stage(stage: str) -> str:
-    """Return what a stage is called, of the core or of a room."""
-    if stage in STAGE_TITLES:
-        return STAGE_TITLES[stage]
-
-    from pollex.cli.hooks import name_stage  # few runs are a room's
-
-    return name_stage(stage)
 
 
 class ProgressBars:
@@ -102,7 +77,7 @@ class ProgressBars:
             self._bars.update(self._tasks[stage], total=total, completed=done)
         else:
             self._tasks[stage] = self._bars.add_task(
-                _name_of_stage(stage),
+                name_stage(stage),
                 total=total,
                 completed=done,
             )

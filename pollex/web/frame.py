@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from pollex.errors import PollexError, StoreBusy
+from pollex.graphs.hooks import name_stage
 from pollex.reports.numbers import MINUS_SIGN, NO_BREAK_SPACE, is_known, make_percent_unbreakable
 from pollex.reports.page import make_template_environment as of_reports
 from pollex.reports.page import read_style_sheet
@@ -381,6 +382,7 @@ FILTERS = {
     "quoted": quote_word,
     "resuming": write_resume_command,
     "short_id": shorten_id,
+    "stage_name": name_stage,
     "whole": format_whole_number,
     "worth_told": describe_worth,
 }

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from pollex.errors import PollexError
+from pollex.graphs.hooks import name_stage
 from pollex.services.readings import list_readings
 from pollex.text import JsonDict
 from pollex.web import frame, links
@@ -347,7 +348,7 @@ def show_plan(site: Site, begun_id: str) -> PageData:
         "run": None,
         "planned": _read_plan(child),
         "fault": get_failure_of_child(child) if child is not None else "",
-        "stages": _list_stages(child),
+        "stages": _list_stages(child, begun.door.verb.partition(" ")[0]),
         "redacts": begun.typed.get("o-redact", ""),
         "keyed": bool(begun.asking and begun.asking.environment(site.keys).get("OPENAI_API_KEY")),
     }
@@ -377,18 +378,20 @@ def _read_plan(child: Child | None) -> JsonDict:
     return child.told
 
 
-def _list_stages(child: Child | None) -> list[PageData]:
+def _list_stages(child: Child | None, verb: str) -> list[PageData]:
     """Return a row for each stage of a plan, with what is likely beside what is most."""
     planned = _read_plan(child)
     likely = planned.get("likely", {})
     rows = []
     for name, row in planned.get("plan", {}).items():
-        rows.append(row | {"name": name, "likely": likely.get(name)})
+        stage = name_stage(name, verb)
+        rows.append(row | {"name": stage, "total": name == "all", "likely": likely.get(name)})
 
     # each model of a panel has a plan of its own
     for model, table in planned.get("panel", {}).items():
         for name, row in table.items():
-            rows.append(row | {"name": f"{model}: {name}", "likely": None})
+            stage = f"{model}: {name_stage(name, verb)}"
+            rows.append(row | {"name": stage, "total": False, "likely": None})
 
     return rows
 

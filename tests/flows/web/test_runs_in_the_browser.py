@@ -170,7 +170,7 @@ async def test_how_far_a_run_is_changes_with_it_and_costs_nothing_while_it_does_
     own.pulse(run.id, {"stages": {"score": {"done": 0, "total": 10}}, "used": {}})
     await own.settle()
     first = await web.get(f"/runs/{run.id}/live")
-    assert "score: 0 of 10" in first.text
+    assert "Scoring: 0 of 10" in first.text
     assert "running" in first.text
     same = await web.get(f"/runs/{run.id}/live", headers={"If-None-Match": first.headers["etag"]})
     assert same.status_code == 304
@@ -193,7 +193,7 @@ async def test_how_far_a_run_is_changes_with_it_and_costs_nothing_while_it_does_
     own.pulse(run.id, pulse)
     await own.settle()
     told = (await web.get(f"/runs/{run.id}/live")).text
-    assert "score: 10 of 10" in told
+    assert "Scoring: 10 of 10" in told
     assert "$0.5000 of at most $2.00" in told
     assert "9 done, 1 at work, 1 failed" in told
     assert "&lt;b&gt;refused" in told

@@ -146,7 +146,7 @@ def pull_logs(
         # the project as its interface names it in requests
         scope = _find_project_scope(client, interface, project)
         for stream in interface.streams:
-            progress.start(f"fetch {stream.name}", 0)
+            progress.start(f"Fetching {stream.name}", 0)
             for rows in _fetch_pages(client, stream, state, interface, scope):
                 # some streams are fetched for their ids alone
                 for row in rows if stream.kept else ():
@@ -159,7 +159,7 @@ def pull_logs(
                 state.size = file.tell()
                 _write_state(out, state)
                 counts[stream.name] = counts.get(stream.name, 0) + len(rows)
-                progress.advance(f"fetch {stream.name}", len(rows))
+                progress.advance(f"Fetching {stream.name}", len(rows))
 
     # the next fetch begins at the newest time of each stream
     _finish_fetch(out, state)
@@ -477,7 +477,7 @@ def push_scores(
     assert interface.push is not None
     entries = _read_entries(file, interface)
     asks = list(interface.push(entries))
-    progress.start("send", len(asks))
+    progress.start("Sending scores", len(asks))
 
     # what an earlier sending left is removed first, where the tool keeps every copy
     with _make_client(interface, environment or os.environ) as client:
@@ -489,7 +489,7 @@ def push_scores(
 
         for ask in asks:
             _send_request(client, ask)
-            progress.advance("send")
+            progress.advance("Sending scores")
 
     return TransferResult(tool=to, file=file, rows={"requests": len(asks)})
 

@@ -59,6 +59,11 @@ class Trial:
     wins: dict[int, Floats] = field(default_factory=dict)
     worded: dict[int, Floats] = field(default_factory=dict)
 
+    @property
+    def stage(self) -> str:
+        """What its progress is called: a trial and a node of another command may have one name."""
+        return f"{self.name} replies"
+
     def places(
         self, where: Sequence[int] | None = None, arms: Sequence[int] | None = None
     ) -> list[ReplyPlace]:
@@ -185,7 +190,7 @@ async def ask_trial(
     live.trials[trial.name] = trial
     await require_written_replies(live, trial)
     places = trial.places(where, arms)
-    live.progress.start(trial.name, len(places))
+    live.progress.start(trial.stage, len(places))
     # as many at once as the semaphore lets through
     await await_all_or_cancel_others(reply_and_judge(live, trial, place) for place in places)
     live.outcomes.update({"asked": len(trial.contexts if where is None else where)})
@@ -233,7 +238,7 @@ async def reply_and_judge(live: RemedyWork, trial: Trial, place: ReplyPlace) -> 
         live.tracer.span(REPLY_RECORD_NAME, kind="role", item=context.conversation.id) as span,
     ):
         reply = trial.texts[place] = await get_reply(live, trial, place)
-        live.progress.advance(trial.name)
+        live.progress.advance(trial.stage)
         # no reply: all values stay missing, but for the check that one came
         if isinstance(reply, NoReply):
             span.failed(f"{reply.kind}: {reply.detail}")

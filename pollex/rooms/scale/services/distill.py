@@ -465,7 +465,7 @@ async def _distill_in_run(
         if not rubric.answered_by:
             rubrics_asked.append(rubric)
 
-    opened.progress.start("distill", len(rubrics_asked))
+    opened.progress.start("Distilling the judge", len(rubrics_asked))
     fidelity = await measure_fidelity(
         judged,
         rubrics_asked,
@@ -474,7 +474,7 @@ async def _distill_in_run(
         hard,
         least,
     )
-    opened.progress.advance("distill", len(rubrics_asked))
+    opened.progress.advance("Distilling the judge", len(rubrics_asked))
     by = {rubric_fidelity.id: rubric_fidelity.by for rubric_fidelity in fidelity}
     # dropped rubrics leave the set; the others say who answers them
     distillable = tuple(

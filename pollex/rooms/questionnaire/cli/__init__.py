@@ -1,1 +1,0 @@
-"""What the room adds to the command line beside its verbs."""

@@ -1,5 +1,0 @@
-"""What the stages of the room's runs are called."""
-
-from pollex.cli.hooks import StageNames
-
-HOOKS = (StageNames({"simulate": "Simulating dialogues"}),)
