@@ -11,10 +11,12 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import BadCalibrator, BadRubrics, PollexError
 from pollex.rooms import list_hooks
 from pollex.rubrics.answers import Question, Unanswered
+from pollex.rubrics.headlines import is_proven_or_likely
 from pollex.rubrics.records import Choice, ChosenRubric, DroppedRubric
 from pollex.rubrics.rubric import TONE_SOURCE, Reason
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import describe_certainty, describe_verdict
+from pollex.rubrics.worth import describe_evidence_with_difference
 from pollex.runs.options import RunOptions
 from pollex.runs.run import get_calls_sent, get_cost_of_run
 from pollex.runs.workspace import run_coroutine_to_end
@@ -265,9 +267,10 @@ class RubricOrigin(Result):
 
         rubric = self.rubric
         words = [rubric.text] if isinstance(rubric, DroppedRubric) else filter(None, rubric.entry)
-        side = {"dsat": "Goes along with thumbs down", "sat": "Goes along with thumbs up"}[
-            rubric.polarity
-        ]
+        thumbs = {"dsat": "thumbs down", "sat": "thumbs up"}[rubric.polarity]
+        # only what labels bear out is told as so
+        borne_out = isinstance(rubric, ChosenRubric) and is_proven_or_likely(rubric)
+        side = f"{'Goes' if borne_out else 'May go'} along with {thumbs}"
         yield TerminalLine(f"{side}: {' '.join(words)}", "bold", MAX_RUBRIC_CHARACTERS_SHOWN)
         yield TerminalLine(f"({rubric.id}, {', '.join(self.roles)})", limit=MAX_LINE_CHARACTERS)
 
@@ -307,10 +310,13 @@ def _render_standing(rubric: ChosenRubric) -> TerminalLines:
         yield f"It {rubric.circumstance}"
 
     yield (
-        f"{rubric.stands}: p = {standing.p:.2g}, {standing.n} conversations"
+        f"{rubric.stands}: p = {standing.p:.2g}, adjusted for all rubrics that were looked at; "
+        f"{standing.n} conversations"
         if standing
         else "its standing is unknown"
     )
+    if rubric.worth:
+        yield describe_evidence_with_difference(rubric.worth, standing)
     if rubric.family and rubric.family.members:
         yield f"of the {rubric.family.n} conversations where it holds:"
 
