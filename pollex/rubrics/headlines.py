@@ -407,7 +407,11 @@ def list_rubrics_explained_by_circumstances(rubrics: Sequence[ChosenRubric]) -> 
         ):
             explained_rubrics.append(rubric)
 
-    return explained_rubrics
+    # what is done or said says more than how people sound
+    return sorted(
+        explained_rubrics,
+        key=lambda rubric: not (rubric.leads or rubric.source.startswith("phrase:")),
+    )
 
 
 def do_phrases_explain_more_thumbs_than_deeds(

@@ -7,6 +7,7 @@ import pytest
 from rubric_set_by_hand import figure, rubric, rubric_set
 
 from pollex.graphs.learn.assemble import list_ids_to_check_by_circumstances
+from pollex.measures.intervals import Figure
 from pollex.rubrics.headlines import (
     add_overlaps_with_headlines,
     describe_lack_of_proven_rubrics,
@@ -20,6 +21,7 @@ from pollex.rubrics.headlines import (
     list_proven_deeds_outside_headlines,
     list_proven_phrase_rubrics,
     list_rubrics_contradicted_by_held_out_thumbs,
+    list_rubrics_explained_by_circumstances,
     list_rubrics_of_conversation_endings,
     list_thin_rubrics,
     list_tone_rubrics,
@@ -33,6 +35,7 @@ from pollex.rubrics.lint import (
 )
 from pollex.rubrics.records import (
     ChosenRubric,
+    CircumstanceRecord,
     Family,
     FamilyMember,
     RubricAlone,
@@ -171,6 +174,16 @@ def test_all_that_is_borne_out_is_checked_by_circumstances_how_people_sound_too(
         event(4),
     ]
     assert list_ids_to_check_by_circumstances(rubrics) == {"event2", "event4"}
+
+
+def test_what_is_said_stands_before_how_people_sound_beside_a_circumstance() -> None:
+    along = CircumstanceRecord(
+        name="length", over_all=0.4, within=Figure(0.1, -0.1, 0.3, 40), turned=False, strata=3
+    )
+    sound = event(1, standing=PROVEN, source="signal:short_turns", tells="tone", circumstance=along)
+    words = phrase(2).model_copy(update={"circumstance": along})
+    explained = list_rubrics_explained_by_circumstances([sound, words])
+    assert [one.id for one in explained] == ["event2", "event1"]
 
 
 def test_where_no_act_leads_what_is_borne_out_all_the_same_is_counted_and_nothing_else_named() -> (
