@@ -145,6 +145,7 @@ def restore_model_inputs(questionnaire: Questionnaire, arrays: dict[str, Any]) -
     """Restore inputs from the result of `Inputs.arrays`.
 
     Raises:
+        ValueError: The arrays were changed.
         WrongUse: The answers enter otherwise here, as those to class questions did before all their
             options entered.
     """
@@ -156,6 +157,10 @@ def restore_model_inputs(questionnaire: Questionnaire, arrays: dict[str, Any]) -
             f"{columns_now} here",
             hint="use the pollex that fitted it",
         )
+
+    # each column was kept because it varies; other spreads give figures that are none
+    if not np.all(arrays["spread"] > 0):
+        raise ValueError("a column without spread")
 
     gaussian = FittedGaussian(arrays["gaussian_mean"], arrays["gaussian_covariance"])
     return Inputs(

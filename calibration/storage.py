@@ -168,7 +168,7 @@ def deserialize_calibrator(
             hint=f"{error.hint}, or {FIT_AGAIN_HINT}",
         ) from error
     except MALFORMED_CALIBRATOR_ERRORS as error:
-        what = f"it can't be restored from this file ({type(error).__name__}: {error})"
+        what = "it can't be restored from this file: its facts and arrays don't fit each other"
         raise BadCalibrator(what, where=where, hint=FIT_AGAIN_HINT) from error
 
     return model

@@ -7,8 +7,9 @@ import tarfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from zipfile import ZipFile
 
-from fault_cases import case
+from fault_cases import ROOT, case
 from fault_cases.commands import bikes, learned, run, written
 from fault_cases.machine import LAUGHS
 from pollex.errors import BadInput, StoreDamaged
@@ -191,3 +192,37 @@ def difference_of_nothing(folder: Path) -> str:
         words = ("compare", "few.jsonl", "few.jsonl", "--rubrics", "r.json", "--see", see)
         run(folder, *words, "--store", "s", code=2)
     return "3 of 3 refused"
+
+
+@case("42.7.1", "a set that is fitted again, or gets turns, takes no place of a file of the user's")
+def sets_over_files_of_people(folder: Path) -> str:
+    """See `case`."""
+    learned(folder)
+    (folder / "mine.toml").write_text("mine = 1\n")
+    for verb in ("refit", "turns"):
+        run(folder, verb, "log.jsonl", "--rubrics", "r.json", "--out", "mine.toml", code=2)
+    assert (folder / "mine.toml").read_text() == "mine = 1\n"
+    return "2 of 2 refused"
+
+
+@case("42.7.2", "an empty name forgets no conversation, and is no log")
+def empty_names(folder: Path) -> str:
+    """See `case`."""
+    learned(folder)
+    for words in (("--conversation", ""), ("--user", " ")):
+        run(folder, "forget", *words, "--store", "s", code=2)
+    run(folder, "score", "", "--rubrics", "r.json", "--out", "s.jsonl", "--store", "s", code=2)
+    return "3 of 3 refused"
+
+
+@case("42.7.3", "a spreadsheet with a cell far away is refused in words, within a gigabyte")
+def far_cell(folder: Path) -> str:
+    """See `case`."""
+    sheet = ROOT / "tests" / "unit" / "formats" / "sheets" / "log.xlsx"
+    far = b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
+    with ZipFile(sheet) as whole, ZipFile(folder / "log.xlsx", "w") as spoilt:
+        for name in whole.namelist():
+            spoilt.writestr(name, whole.read(name).replace(b"</sheetData>", far))
+    ended = run(folder, "inspect", "log.xlsx", code=1)
+    assert "it takes more than 1 GB of memory" in ended.err
+    return "refused"

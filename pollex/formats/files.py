@@ -195,6 +195,9 @@ def iterate_file_rows(
 def _expand_source(source: str) -> list[str]:
     if is_query_source(source):
         return [source]
+    # `Path("")` is the current folder, which nobody named
+    if not source:
+        raise WrongUse("the name of a log is empty", hint="give a file, or . for this folder")
 
     path = Path(source)
     if source == STANDARD_INPUT_SOURCE_NAME or path.is_fifo():

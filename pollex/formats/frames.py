@@ -86,7 +86,13 @@ def convert_messages_to_dicts(log: Any) -> Any:
 
     if isinstance(log, list | tuple) and log and all(map(_is_langchain_message, log)):
         log = {"messages": log}
-    return _convert_to_plain_dicts(log)
+    try:
+        return _convert_to_plain_dicts(log)
+    except RecursionError:
+        raise WrongUse(
+            "not a log: it holds itself, or nests too deeply",
+            hint=ACCEPTED_INPUTS_HINT,
+        ) from None
 
 
 def _is_langchain_message(value: object) -> bool:

@@ -150,6 +150,12 @@ class ModelOptions:
         }
         prices = None
         if price is not None:
+            if len(price) != 2:
+                raise WrongUse(
+                    f"{price!r} are no two prices",
+                    hint="give one for a million prompt tokens and one for a million completion tokens",
+                    option="price",
+                )
             prices = Price(price[0], price[1], batch_discount)
 
         return cls(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from pollex.conversations.conversation import DRAW_METHOD_FIELD, Conversation, Label
 from pollex.conversations.logs import Logs
+from pollex.errors import WrongUse
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import make_logs_of_conversations, read_logs, read_logs_from_rows
 from pollex.graphs.context import Progress
@@ -37,6 +38,9 @@ def read_given_logs(data: Data, options: ReadOptions) -> Logs:
         return data
     if isinstance(data, str | Path):
         return read_logs(data, options=options)
+    # its lines would be taken for the names of files
+    if hasattr(data, "read"):
+        raise WrongUse(f"not a log, but {type(data).__name__}", hint="give the path of the file")
     # a table has columns, a dict has fields, and not every table can be walked
     if isinstance(data, Mapping) or hasattr(data, "columns") or not isinstance(data, Iterable):
         return read_logs_from_rows(cast("RowSource", data), options=options)

@@ -55,6 +55,23 @@ class Agreeable:
         ]
 
 
+def test_what_holds_no_log_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text("{}\n")
+    with (
+        (tmp_path / "log.jsonl").open() as file,
+        pytest.raises(WrongUse, match="not a log, but TextIOWrapper → give the path of the file"),
+    ):
+        pollex.read_logs(file)
+    endless: dict[str, Any] = {"role": "user"}
+    endless["content"] = endless
+    with pytest.raises(WrongUse, match="it holds itself, or nests too deeply"):
+        pollex.read_logs([{"messages": [endless]}])
+    with pytest.raises(WrongUse, match="the name of a log is empty"):
+        pollex.read_logs("")
+    with pytest.raises(WrongUse, match=r"\(1,\) are no two prices"):
+        pollex.learn(small_log(), price=(1,))  # type: ignore[arg-type]
+
+
 def test_every_public_name_is_there_and_no_other() -> None:
     assert set(pollex.__all__) <= set(dir(pollex))
     for name in pollex.__all__:

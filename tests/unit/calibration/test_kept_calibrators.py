@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load as load_arrays
 from safetensors.numpy import load_file
+from safetensors.numpy import save as save_arrays
 
 from pollex.calibration.estimator import JudgedEstimator
 from pollex.calibration.models.constant import Constant
@@ -210,3 +212,18 @@ def test_arrays_of_no_numbers_are_refused() -> None:
     facts = {**pack.facts, "arrays_sha256": hashlib.sha256(arrays).hexdigest()}
     with pytest.raises(BadCalibrator, match="it can't be restored from this file"):
         deserialize_calibrator(facts, arrays)
+
+
+@pytest.mark.parametrize("spread", [0.0, -1.0, np.nan])
+def test_columns_without_spread_and_arrays_of_other_names_are_refused_in_words(
+    spread: float,
+) -> None:
+    pack = serialize_calibrator(fitted())
+    learned = load_arrays(pack.arrays)
+    spreads = {name: np.full_like(learned[name], spread) for name in learned if "spread" in name}
+    assert spreads
+    for changed in (learned | spreads, {"other": np.zeros(1)}):
+        arrays = save_arrays(changed)
+        facts = {**pack.facts, "arrays_sha256": hashlib.sha256(arrays).hexdigest()}
+        with pytest.raises(BadCalibrator, match="its facts and arrays don't fit each other"):
+            deserialize_calibrator(facts, arrays)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -11,7 +13,7 @@ from io import BufferedReader, RawIOBase, TextIOWrapper
 from math import isfinite
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from pollex.errors import PollexError, WrongUse
+from pollex.errors import Interrupted, PollexError, WrongUse
 from pollex.rooms.exchange.services.agent_tools import AgentTools
 from pollex.text import escape_controls, replace_surrogates
 
@@ -53,6 +55,12 @@ def serve_agent(use_case: ServeStoreToAgent) -> int:
         "utf-8",
         "replace",
     )
+    # a thread waits for the next line, and nothing wakes it: a signal would wait for it, too
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # what nohup has ignored stays so
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda _number, _frame: os._exit(Interrupted.exit_code))
+
     server.run("stdio")
     return 0
 

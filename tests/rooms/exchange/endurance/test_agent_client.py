@@ -1,8 +1,12 @@
 """`pollex mcp` over standard input and output, spoken to by the client of the package itself."""
 
+import json
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hostile_words import hostile, items_in
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from web_site import conversation, made_store
@@ -49,3 +53,28 @@ async def test_without_texts_an_agent_gets_figures_and_ids(tmp_path: Path) -> No
         await session.initialize()
         answer = await session.call_tool("rubrics", {})
         assert all("text" not in row for row in items_in(answer.content[0].text))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_while_it_waits_for_a_request(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    with made_store(tmp_path / ".pollex", n=4):
+        pass
+    about = {"protocolVersion": "2025-03-26", "capabilities": {}}
+    about["clientInfo"] = {"name": "x", "version": "1"}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-c", START, "mcp"], cwd=tmp_path, stdin=pipe, stdout=pipe
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(json.dumps(request).encode() + b"\n")
+        server.stdin.flush()
+        assert b'"serverInfo"' in server.stdout.readline()
+        server.send_signal(number)
+        try:
+            assert server.wait(5) == 130
+        finally:
+            server.kill()
