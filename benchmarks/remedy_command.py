@@ -134,7 +134,8 @@ def measure(arguments: argparse.Namespace) -> Findings:
             ended = [verdict_of_command(folder, line, seed) for seed in range(times)]
             told = sum(verdict in HARM for verdict, _ in ended)
             coded = all(
-                (code == 4) == (verdict in HARM or verdict == "not cleared")
+                (code == 4)
+                == (verdict in HARM or verdict in ("not cleared", "only people can tell"))
                 for verdict, code in ended
             )
             low, high = compute_clopper_pearson_interval(told, times, units=None)

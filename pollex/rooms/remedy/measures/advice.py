@@ -12,7 +12,8 @@ ADVICE_RULES = {
     "cost more, is said beside it",
     "Don't": "something fell, harm is likely, people prefer the old replies, what speaks against the gain isn't "
     f"cleared, or the gain is under {LEAST_GAIN_WORTH_RELEASING} at most",
-    "Not enough seen": "all else, replies that are missing above all",
+    "Not enough seen": "all else: replies are missing, or the judge may see a gain that people don't see, and nobody "
+    "compared",
 }
 """What to do, and when."""
 VERDICTS_AGAINST_RELEASE = (

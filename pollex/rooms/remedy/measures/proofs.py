@@ -865,6 +865,8 @@ def describe_growth(size: GuardrailEffect) -> str:
 
 VERDICT_WITH_CAVEAT = "judged better, with a caveat"
 """A gain that nothing else speaks against than its length, which can't be told from it, or its price."""
+VERDICT_PEOPLE_CAN_TELL = "only people can tell"
+"""A gain that nothing else speaks against than doubts about who judged it, which people don't share."""
 
 
 def decide_verdict(
@@ -873,6 +875,8 @@ def decide_verdict(
     against: Sequence[str] = (),
     missing: str = "",
     margin: float = DEFAULT_HARM_MARGIN,
+    *,
+    against_judge: Sequence[str] = (),
 ) -> tuple[str, list[str]]:
     """Return the verdict, and what speaks against it or is open, the worst first.
 
@@ -882,6 +886,7 @@ def decide_verdict(
 
     Args:
         against: What else speaks against an effect, in words.
+        against_judge: Why the judge may have found an effect that people wouldn't see.
         missing: How many replies are missing; empty for none.
         margin: Of a drop that would be too much.
     """
@@ -925,17 +930,21 @@ def decide_verdict(
     if primary.worst.low <= 0:
         doubts.append("not shown with missing new replies counted as failing")
 
-    if primary.length == "likely":
-        doubts.append(LENGTH_DOUBTS[primary.length])
-
     doubts += [*marked, *against, *unknown]
+    # some judges like long replies
+    judge_doubts = [*against_judge]
+    if primary.length == "likely":
+        judge_doubts.insert(0, LENGTH_DOUBTS[primary.length])
+
     # what can't be told, and what it costs, are no reason to leave the gain
     caveats = [*grown]
     if primary.length not in ("none", "likely"):
         caveats.insert(0, LENGTH_DOUBTS[primary.length])
 
     if doubts:
-        return "not cleared", [*doubts, *caveats, *lacks]
+        return "not cleared", [*doubts, *judge_doubts, *caveats, *lacks]
+    if judge_doubts:
+        return VERDICT_PEOPLE_CAN_TELL, [*judge_doubts, *caveats, *lacks]
 
     # nothing else speaks against it; open guardrails need more users
     needs = []

@@ -20,6 +20,7 @@ from pollex.rooms.remedy.measures.proofs import (
     FAILING_STRATUM,
     FEWEST_USERS_OF_GUARDRAIL,
     OLD_ARM,
+    VERDICT_PEOPLE_CAN_TELL,
     VERDICT_WITH_CAVEAT,
     ProofEnd,
     TargetEffect,
@@ -43,6 +44,12 @@ MAX_DIVERGED_SHARE = 0.1
 VERDICT_PEOPLE_AGREE = "better, people agree"
 VERDICT_PEOPLE_AGAINST = "people prefer the old one"
 VERDICT_OWN_FAMILY = "judged better, by its own family"
+VERDICTS_THAT_PEOPLE_CONFIRM = (
+    "judged better",
+    VERDICT_WITH_CAVEAT,
+    VERDICT_PEOPLE_CAN_TELL,
+)
+"""Gains that nothing but the judge speaks against, if anything."""
 LABEL_RESAMPLES = 200
 THUMBS_ASSUMPTION = "if the relation of rubrics and thumbs in the log holds for the new replies too"
 
@@ -97,9 +104,14 @@ def _build_edit_verdict(
     over = compare_shown_with_sealed(trial, arm, ended.look, sealed)
 
     # the judge's verdict, and what speaks against the change
-    objections = list_objections(trial, arm, state["flatterer"], pair, wording, over)
-    missing = describe_missing_replies(trial, arm, ended.look)
-    verdict, against = decide_verdict(primary, guards, objections, missing, margin)
+    verdict, against = decide_verdict(
+        primary,
+        guards,
+        list_objections_to_replies(trial, arm),
+        describe_missing_replies(trial, arm, ended.look),
+        margin,
+        against_judge=list_objections_to_judge(state["flatterer"], pair, wording, over),
+    )
 
     # people who compared blind outrank the judge; R: judged by rubrics, P: people compared
     people = None
@@ -127,28 +139,30 @@ def _build_edit_verdict(
     }
 
 
-def list_objections(
-    trial: Trial,
-    arm: int,
+def list_objections_to_replies(trial: Trial, arm: int) -> list[str]:
+    """Return why replies may not be those that users would get: they called other tools than the log has results of."""
+    objections = []
+    if has_diverged(trial, OLD_ARM):
+        objections.append("over 10 % of the old arm left the recorded calls of tools")
+    if has_diverged(trial, arm):
+        objections.append("over 10 % of the new arm left the recorded calls of tools")
+
+    return objections
+
+
+def list_objections_to_judge(
     flatterer: JsonObject,
     pair: JsonObject | None,
     wording: Sequence[JsonObject] | None,
     shown_over_sealed: JsonObject | None,
 ) -> list[str]:
-    """Return what speaks against a change besides the figures of its proof.
+    """Return why a judge may find a gain that people wouldn't see: it can be fooled, or others contradict it.
 
     Args:
         flatterer: What a prompt came to that only claims to do well; see `RemedyState`.
         pair, wording, shown_over_sealed: As in `ProvenEdit`.
     """
     objections = []
-    # replies that called other tools than the log has results of
-    if has_diverged(trial, OLD_ARM):
-        objections.append("over 10 % of the old arm left the recorded calls of tools")
-    if has_diverged(trial, arm):
-        objections.append("over 10 % of the new arm left the recorded calls of tools")
-
-    # a judge that can be fooled, or that others contradict
     if flatterer["found"]:
         objections.append(flatterer["said"])
     if pair and pair["against"]:
@@ -167,8 +181,8 @@ def outrank_by_people(verdict: str, people: JsonObject) -> tuple[str, str]:
         return verdict, "R"
     if people["high"] < 0.5:
         return VERDICT_PEOPLE_AGAINST, "P"
-    # whether it is by length or not: they were asked which reply they would rather have
-    if people["low"] > 0.5 and verdict in ("judged better", VERDICT_WITH_CAVEAT):
+    # whatever made the judge like them: people were asked which reply they would rather have
+    if people["low"] > 0.5 and verdict in VERDICTS_THAT_PEOPLE_CONFIRM:
         return VERDICT_PEOPLE_AGREE, "P"
     return verdict, "R"
 

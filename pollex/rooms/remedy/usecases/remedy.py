@@ -33,6 +33,7 @@ GATE_FAILING_VERDICTS = (
     "worse",
     "no gain, likely harm",
     "not cleared",
+    "only people can tell",
     "people prefer the old one",
 )
 
@@ -113,7 +114,7 @@ class ProveRemedy(GroupOptions, JudgedLogOptions, UseCase["RemedyResult"]):
     conversation is taken up to a reply that failed, and the assistant is asked for that reply
     again, under the old and under the new prompt. What a judge finds is "judged better"; better is
     what people or thumbs tell. Missing replies are never a score. Exit code 4: worse, likely harm,
-    or not cleared.
+    not cleared, or for people to tell.
 
     \b
     Examples
@@ -270,7 +271,7 @@ class ProveRemedy(GroupOptions, JudgedLogOptions, UseCase["RemedyResult"]):
         return replace(options, tools=self.tools or {})
 
     def exit_code(self, result: Any) -> int | None:
-        """Return 4 where a change is worse, or not cleared."""
+        """Return 4 where a change is worse, not cleared, or for people to tell."""
         failed = []
         for edit in getattr(result, "edits", ()):
             if edit.verdict in GATE_FAILING_VERDICTS:

@@ -173,7 +173,7 @@ def test_proposals_are_vetted_wait_for_a_person_and_the_one_that_helps_is_proven
     assert found["edits"][0]["primary"]["effect"]["low"] > 0
     assert found["edits"][0]["pair"]["value"] == 0.5
     # the second judge sees no difference in other words
-    assert found["edits"][0]["verdict"] == "not cleared"
+    assert found["edits"][0]["verdict"] == "only people can tell"
     assert "it depends on the wording of the target" in found["edits"][0]["against"]
     assert server.counts()["received"] > before
     states_are_told(pollex, found["run"], found)

@@ -23,6 +23,7 @@ from pollex.rooms.remedy.measures.proofs import (
     FINE_STRATUM,
     LENGTH_DOUBTS,
     TARGET_ELSEWHERE_NAME,
+    VERDICT_PEOPLE_CAN_TELL,
     GuardrailEffect,
     PairedEffect,
     ProofArrays,
@@ -33,7 +34,7 @@ from pollex.rooms.remedy.measures.proofs import (
     decide_verdict,
     find_surely_fallen_guardrails,
 )
-from pollex.rooms.remedy.services.conclude import explain_unproven_proposal
+from pollex.rooms.remedy.services.conclude import explain_unproven_proposal, outrank_by_people
 from pollex.rooms.remedy.services.trials import choose_contexts_by_user
 
 SCALE = 0.1
@@ -82,7 +83,7 @@ def test_a_guardrail_that_is_only_marked_speaks_against_a_gain_and_is_no_verdict
         ("longer", "judged better, with a caveat", "Try on part of the traffic"),
         ("shorter", "judged better, with a caveat", "Try on part of the traffic"),
         ("open", "judged better, with a caveat", "Try on part of the traffic"),
-        ("likely", "not cleared", "Don't"),
+        ("likely", "only people can tell", "Not enough seen"),
     ],
 )
 def test_a_gain_whose_length_cant_be_told_from_it_is_tried_and_the_reason_said(
@@ -95,6 +96,41 @@ def test_a_gain_whose_length_cant_be_told_from_it_is_tried_and_the_reason_said(
     assert advise_on_change(edit)[0] == advice
     assert decide_verdict(primary, [guard("worse")])[0] == "not cleared", "with more against it"
     assert decide_verdict(primary, [guard("worse", fell=True)])[0] == "worse"
+
+
+def test_what_only_a_judge_may_have_seen_is_for_people_to_tell_and_they_can_release_it() -> None:
+    talked_into = "this judge can be talked into this rubric: only people or thumbs can prove it"
+    verdict, against = decide_verdict(
+        seen(0.2, BETTER), [guard("cleared")], against_judge=[talked_into]
+    )
+    assert (verdict, against) == (VERDICT_PEOPLE_CAN_TELL, [talked_into])
+    edit = {"verdict": verdict, "against": against, "primary": {"effect": {"n": 80, "high": 0.3}}}
+    assert advise_on_change(edit)[0] == "Not enough seen"
+
+    for low, high, outranked in (
+        (0.7, 0.9, ("better, people agree", "P")),
+        (0.1, 0.3, ("people prefer the old one", "P")),
+        (0.4, 0.6, (verdict, "R")),
+    ):
+        assert outrank_by_people(verdict, {"value": 0.5, "low": low, "high": high}) == outranked
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"guards": [guard("worse")]},
+        {"against": ["over 10 % of the new arm left the recorded calls of tools"]},
+        {"guards": [guard("unknown")]},
+    ],
+)
+def test_what_people_who_compare_replies_cant_see_isnt_cleared_by_them(more: Any) -> None:
+    found = decide_verdict(
+        **{"primary": seen(0.2, BETTER), "guards": [], "against_judge": ["it depends on words"]}
+        | more
+    )
+    assert (found[0], found[1][-1]) == ("not cleared", "it depends on words")
+    people = {"value": 0.8, "low": 0.7, "high": 0.9}
+    assert outrank_by_people(found[0], people) == ("not cleared", "R")
 
 
 def test_replies_that_grow_are_a_price_and_no_harm() -> None:
