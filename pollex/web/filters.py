@@ -45,7 +45,7 @@ FACETS: dict[str, tuple[str, str, dict[int, tuple[str, str]]]] = {
         "guaranteed",
         {1: ("yes", "outside that window"), 0: ("no", "inside it")},
     ),
-    "differs": ("Thumb and label", "differs", {1: ("yes", "differ"), 0: ("no", "agree")}),
+    "differs": ("Thumb and verdict", "differs", {1: ("yes", "differ"), 0: ("no", "agree")}),
     "answered": ("Answers", "answered", {1: ("yes", "to all rubrics"), 0: ("no", "some missing")}),
 }
 """Name in the address to title, column, and code to value and words."""

@@ -142,6 +142,11 @@ class RunColumns:
         )
 
     @cached_property
+    def verdict(self) -> Ints:
+        """The verdict that rows show: by the probability, without one the label: 1, 0, or −1 without both."""
+        return np.where(self.decided < 0, self.predicted, self.decided)
+
+    @cached_property
     def guaranteed(self) -> Ints:
         """1 outside the window with a guarantee, 0 inside, −1 without a score or window."""
         if self.guarantee is None:
@@ -155,9 +160,9 @@ class RunColumns:
 
     @cached_property
     def differs(self) -> Ints:
-        """1 where thumb and prediction differ, 0 where they agree, −1 where one is missing."""
-        both = (self.label >= 0) & (self.predicted >= 0)
-        return np.where(both, (self.label != self.predicted).astype(int), -1)
+        """1 where thumb and verdict differ, 0 where they agree, −1 where one is missing."""
+        both = (self.label >= 0) & (self.verdict >= 0)
+        return np.where(both, (self.label != self.verdict).astype(int), -1)
 
     @cached_property
     def group_codes(self) -> tuple[list[str], Ints]:

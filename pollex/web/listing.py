@@ -139,7 +139,7 @@ class ListedConversation:
     turns: int
     thumb: int
     predicted: int
-    decided: int
+    verdict: int
     certain: int
     netsat: float
     probability: float
@@ -148,8 +148,7 @@ class ListedConversation:
     @property
     def good(self) -> bool | None:
         """The verdict: by the probability, without one by NetSAT; None without a score."""
-        code = self.predicted if self.decided == -1 else self.decided
-        return None if code == -1 else code == 1
+        return None if self.verdict == -1 else self.verdict == 1
 
     @classmethod
     def of(cls, lens: RunColumns, row: int, number: int) -> ListedConversation:
@@ -162,7 +161,7 @@ ROW_COLUMNS = (
     "turns",
     "label",
     "predicted",
-    "decided",
+    "verdict",
     "certain",
     "netsat",
     "probability",

@@ -40,7 +40,7 @@ QUEUE_KINDS: dict[str, tuple[str, Callable[[RunColumns], Bools], str]] = {
     "telling": ("most telling first", lambda lens: ~np.isnan(lens.probability), INFORMATION_ORDER),
     "unsure": ("least sure first", lambda lens: ~np.isnan(lens.probability), "entropy"),
     "window": ("inside the uncertainty window", lambda lens: lens.certain == 0, "entropy"),
-    "differs": ("thumb and prediction differ", lambda lens: lens.differs == 1, "surprise"),
+    "differs": ("thumb and verdict differ", lambda lens: lens.differs == 1, "surprise"),
     "filter": ("of a filtered list", lambda lens: np.ones(len(lens), dtype=bool), "place"),
     "random": ("at random", lambda lens: np.ones(len(lens), dtype=bool), "place"),
     CHOSEN_KIND: ("chosen by hand", lambda lens: np.zeros(len(lens), dtype=bool), "place"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pollex.web.calibrated import measure_share_outside
 from pollex.web.filters import combine_masks, count_choices, make_histogram
 from pollex.web.lens import RunColumns
-from pollex.web.listing import ListForm, make_masks
+from pollex.web.listing import ListedConversation, ListForm, make_masks
 
 NUMBER = st.one_of(st.just(math.nan), st.floats(-50, 50))
 SHARE = st.one_of(st.just(math.nan), st.floats(0, 1))
@@ -95,6 +95,17 @@ def test_surprise_is_minus_log_of_the_thumb_that_came() -> None:
     assert np.allclose(seen.surprise[:2], [-math.log(0.8), -math.log(0.2)])
     assert math.isnan(seen.surprise[2])
     assert seen.differs.tolist() == [0, 1, -1]
+
+
+def test_thumb_and_verdict_differ_by_the_verdict_that_rows_show() -> None:
+    # NetSAT says up, the probability says bad, 89 % sure, as the thumb does
+    agreed = (0, 1, 2.0, 0.11, "", "")
+    without_probability = (0, 1, 2.0, math.nan, "", "")
+    without_score = (0, -1, math.nan, math.nan, "", "")
+    seen = lens([agreed, without_probability, without_score])
+    assert seen.differs.tolist() == [0, 1, -1]
+    shown = [ListedConversation.of(seen, row, row).good for row in range(3)]
+    assert shown == [False, True, None]
 
 
 def test_a_histogram_counts_every_figure_once() -> None:
