@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pollex.store.store import Store
 from pollex.store.tables import load_json
@@ -19,6 +19,11 @@ LAST_ANSWER_PER_ANNOTATOR_QUERY = """
 """
 """A text that somebody was shown once more has two answers of theirs: the second says only how far they agree with
 themselves."""
+
+RANDOM_DRAW = "random"
+TEXTS_DRAWN_AT_RANDOM_QUERY = """
+    SELECT DISTINCT text_hash FROM labels WHERE question = ? AND drawn = 'random' AND annotator <> ''
+"""
 
 VOLUNTARY_SELECTION = "voluntary"
 """Drawn by the annotators themselves, who had seen the score: such labels stay out of figures."""
@@ -44,12 +49,31 @@ class Opinion:
 
 
 def read_opinions(store: Store, question: str, *, again: bool = False) -> list[Opinion]:
-    """Return what everybody said last, or what they said of texts that they were shown once more."""
-    rows = []
-    for row in store.rows(LAST_ANSWER_PER_ANNOTATOR_QUERY, [question, int(again)]):
-        rows.append(row | {"value": load_json(row["value"])})
+    """Return what everybody said last, or what they said of texts that they were shown once more.
 
-    return [Opinion(**row) for row in rows if row["value"] is not None]
+    A text that chance drew once stays drawn at random, however it came to be labeled again: chance
+    chose it before anybody knew what is in it.
+    """
+    opinions = []
+    for row in store.rows(LAST_ANSWER_PER_ANNOTATOR_QUERY, [question, int(again)]):
+        value = load_json(row["value"])
+        if value is not None:
+            opinions.append(Opinion(**row | {"value": value}))
+
+    if again:
+        return opinions
+
+    drawn_at_random = set()
+    for row in store.rows(TEXTS_DRAWN_AT_RANDOM_QUERY, [question]):
+        drawn_at_random.add(row["text_hash"])
+
+    # who had seen the score says so, however the text was drawn for others
+    return [
+        replace(opinion, drawn=RANDOM_DRAW)
+        if opinion.text_hash in drawn_at_random and opinion.drawn != VOLUNTARY_SELECTION
+        else opinion
+        for opinion in opinions
+    ]
 
 
 def settle_opinions(of: Sequence[Opinion]) -> dict[str, Opinion]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from pollex.measures.arrays import Bools, Ints
+from pollex.store.labels import RANDOM_DRAW
 from pollex.store.store import Store
 from pollex.store.tables import (
     LabelRow,
@@ -338,8 +339,6 @@ def _collect_leased_texts(store: Store, queue: QueueRow) -> Mapping[str, JsonDic
 
     return leased
 
-
-RANDOM_DRAW = "random"
 
 _LAST_ANSWERS_QUERY = """
     SELECT b.annotator, b.text_hash, b.conversation, b.run, b.question, b.value, b.source, b.id, s.lease, s.skip,

@@ -15,6 +15,7 @@ from pollex.formats.questionnaires import (
     load_questionnaire,
 )
 from pollex.reports.transcript import mark_turns
+from pollex.store.labels import RANDOM_DRAW
 from pollex.store.resume import iterate_conversations
 from pollex.store.runs import Run
 from pollex.store.tables import (
@@ -41,7 +42,6 @@ from pollex.web.questions import (
 )
 from pollex.web.queues import (
     QUEUE_KINDS,
-    RANDOM_DRAW,
     THUMB_QUESTION,
     UNDONE_ANSWER,
     choose_next_lease,

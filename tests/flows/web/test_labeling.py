@@ -487,6 +487,26 @@ async def test_chance_draws_what_was_labeled_for_being_doubtful_too_and_its_answ
     assert "12 of 12 done" in (await web.get(f"/label/{of}")).text
 
 
+async def test_a_label_of_a_conversation_that_chance_drew_stays_so_when_it_is_labeled_in_another_way(
+    own: Store, web: AsyncClient
+) -> None:
+    at_random = await queue(web, kind="random")
+    assert await answer_all(web, at_random, "ann", "up") == 12
+    for who in ("ann", "bob"):
+        ticked = {"run": "learn-1", "id": ["conversation 4"], "name": f"for {who}"}
+        of = (await web.post("/api/chosen", json=ticked)).json()["queue"]
+        assert await answer_all(web, of, who, "down") == 1
+    assert Counter((one.annotator, one.value, one.drawn) for one in read_opinions(own, "thumb")) == {
+        ("ann", "up", "random"): 11, ("ann", "down", "random"): 1, ("bob", "down", "random"): 1,
+    }  # fmt: skip
+    # who had seen the score gives no label that counts, however the text was drawn for others
+    thumb = {"run": "learn-1", "id": "conversation 5", "who": "cyd", "value": "up"}
+    assert (await web.post("/api/thumbs", json=thumb)).status_code == 200
+    assert [one.drawn for one in read_opinions(own, "thumb") if one.annotator == "cyd"] == [
+        "voluntary"
+    ]
+
+
 async def test_what_is_shown_twice_tells_how_far_one_agrees_with_oneself_and_nothing_else(
     own: Store, web: AsyncClient
 ) -> None:
