@@ -15,7 +15,7 @@ from pollex.formats.conservation import ROW_OUTCOME_LEFT_OUT_BY_USER as NO_TURN
 from pollex.formats.encodings import repair_meta_encoding
 from pollex.formats.fields import ReadOptions
 from pollex.formats.json_rows import LogRow
-from pollex.formats.log_shapes.readers import TRACE_FIELD_NAMES
+from pollex.formats.log_shapes.readers import CALL_FIELD_NAMES, TRACE_FIELD_NAMES
 from pollex.formats.log_shapes.turns import (
     ROLE_BY_SPELLING,
     ROLE_FIELD_NAMES,
@@ -450,8 +450,11 @@ class ColumnMapper:
             if part in USUAL_FIELD_BY_PART:
                 moved[USUAL_FIELD_BY_PART[part]] = value
 
-        # the text may be an object with the content inside
+        # the text may be an object with the content inside, and the calls beside it
         if isinstance(content := moved.get(USUAL_FIELD_BY_PART["text"]), Mapping):
+            for name in CALL_FIELD_NAMES:
+                if name in content and name not in fields:
+                    moved[name] = content[name]
             moved[USUAL_FIELD_BY_PART["text"]] = unwrap_message_content(content)
 
         # a mapped column leaves its old place

@@ -252,3 +252,22 @@ def test_an_answer_may_stand_in_several_texts_of_a_list() -> None:
     for conversation in logs:
         words[conversation.id] = [(turn.role, turn.content) for turn in conversation.turns]
     assert words == expected
+
+
+def test_calls_beside_the_words_of_a_mapped_turn_are_kept() -> None:
+    rows = []
+    for n in range(6):
+        call = {"name": "find", "args": {"order": n}, "id": f"c{n}", "type": "tool_call"}
+        history = [
+            {"type": "human", "data": {"content": f"Where is order {n}?"}},
+            {"type": "ai", "data": {"content": "", "tool_calls": [call]}},
+            {"type": "tool", "data": {"content": "at the depot", "tool_call_id": f"c{n}"}},
+            {"type": "ai", "data": {"content": f"Order {n} is at the depot."}},
+        ]
+        rows.append({"thread_id": f"t{n}", "history": history})
+    columns = parse_name_pairs("conversation=thread_id,messages=history,role=type,text=data")
+    logs = read_logs_from_rows(rows, options=ReadOptions(columns=columns))
+    for n, conversation in enumerate(logs):
+        calls = [(call.name, call.arguments) for call in conversation.turns[1].calls]
+        assert calls == [("find", json.dumps({"order": n}))]
+        assert conversation.turns[2].result is not None
