@@ -25,6 +25,7 @@ from pollex.formats.label_columns import (
     estimate_label_likelihood,
     infer_thumb_sides_of_column_values,
     is_label_column_name,
+    is_rater_column_name,
     rank_label_columns,
 )
 from pollex.formats.labels import MAX_NPS_RATING, infer_thumb_side, is_usual_thumb, normalize_number
@@ -172,13 +173,19 @@ def find_certain_label(rows: SampledRows) -> ReadingCandidate | None:
         if likelihood >= SURE_LABEL_LIKELIHOOD:
             likely.append(column)
 
+    # several raters are one label, and each of them is none
+    raters = [column for column in likely if column.path.endswith("*")]
+    if raters:
+        likely = [column for column in likely if not is_rater_column_name(column.path)] or raters
+
     if len(likely) != 1 or is_judged_by_machine(likely[0].path):
         return None
     # numbers of a tool's own shape are told, and taken by whoever knows them
     sides = infer_thumb_sides_of_column_values(likely[0])
     if any(map(normalize_number, likely[0].words)):
         return None
-    if sides is None or not is_label_column_name(likely[0].path) or not are_values_known(likely[0]):
+    is_named = is_label_column_name(likely[0].path) or bool(raters)
+    if sides is None or not is_named or not are_values_known(likely[0]):
         return None
     return ReadingCandidate({}, (), {"label_field": likely[0].path, **sides})
 

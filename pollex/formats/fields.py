@@ -218,6 +218,12 @@ class FieldPicker:
             outer = named_field or self._label_name(fields)
             if outer is None:
                 return None, "", Label.NONE
+            # two thumbs may stand beside each other inside the field
+            inside = fields.get(outer)
+            if isinstance(inside, Mapping) and (pair := find_opposite_thumb_columns(inside)):
+                by_path = {f"{outer}.{name}": inside.get(name) for name in pair if name}
+                paths = OppositeColumns(*(name and f"{outer}.{name}" for name in pair))
+                return None, "", self._label_of_both(paths, by_path)
             # the thumb may stand inside the field, or in each item of a list
             name = named_field or _find_thumb_path(fields, outer)
             if name.endswith("]") or "[]" in name or "*" in name:

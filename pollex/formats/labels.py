@@ -49,7 +49,7 @@ UNRATED_SPELLINGS = """
     neutral mixed neither passive neither_satisfied_nor_dissatisfied okay meh so_so average 😐 😑
 """
 MISSING_LABEL_SPELLINGS = frozenset(
-    ["", *UNRATED_SPELLINGS.split(), *LABEL_VALUES_MEANING_NO_RATING]
+    ["", "k. a.", "n. a.", *UNRATED_SPELLINGS.split(), *LABEL_VALUES_MEANING_NO_RATING]
 )
 """What stands for no label at all: nobody rated, or whoever did took no side."""
 

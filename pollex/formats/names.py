@@ -33,7 +33,7 @@ _COLUMN_WORDS_BY_PART = {
         zadowolenie puan değerlendirme memnuniyet oy beğeni hodnocení spokojenost palec оценка рейтинг отзыв
         評価 満足度 フィードバック 评价 评分 满意度 反馈 평가 만족도 평점 피드백 تقييم positive
         calificación puntuación puntaje encuesta classificação pontuação notation appréciation wertung
-        punteggio waardering балл schulnote schulnoten""",
+        punteggio waardering балл schulnote schulnoten good liked upvoted useful""",
     "comment": """comment comments kommentar bemerkung comentario commentaire commento opmerking remark remarks
         comentário komentarz uwagi yorum komentář комментарий コメント 备注 评论 댓글 의견""",
     "remark": """note notes anmerkung anmerkungen remarque observaciones verbatim why reason reasons rationale
@@ -91,8 +91,15 @@ _BAD_WORD_LIST = """
     나쁨 아니오 아니요 불만족 불만 미해결 سيئ لا"""
 _NEGATION_WORD_LIST = """not nicht kein keine non no pas inte ej ikke nie não niet без не değil ne geen 不 没 未
     never hardly barely little nada poco poca nunca peu jamais wenig kaum pouco pouca weinig nauwelijks мало"""
+_ANSWERED_WORDS = frozenset(
+    """answered replied responded rated contesto contesta contestado contestada beantwortet geantwortet
+    beantwoord geantwoord abgegeben bewertet beoordeeld respondido respondida respondio respondeu
+    repondu risposto note valutato avaliado calificado besvarat besvaret""".split()  # noqa: SIM905
+)
+"""What somebody did who rated, without accents."""
 _WITHOUT_WORD_LIST = """
-    no not none without kein keine keinen ohne sans aucun aucune sin ninguna ningún ninguno sem nenhuma nenhum
+    no not none nicht niet pas não non inte ikke
+    without kein keine keinen ohne sans aucun aucune sin ninguna ningún ninguno sem nenhuma nenhum
     senza nessun nessuna nessuno geen zonder ingen inget utan uden uten brak bez yok без нет нету"""
 _RATING_WORD_LIST = """
     rating ratings rated vote votes feedback score response answer reply review evaluation bewertung urteil
@@ -110,6 +117,7 @@ _ABSTAINED_WORD_LIST = """unknown partly partially somewhat teilweise en_partie 
     ikke_vurderet nie_oceniono değerlendirilmedi nehodnoceno не_оценено без_оценки 未評価 評価なし 普通 どちらでもない
     未评价 未评分 一般 미평가 보통 medium neutralny nötr нейтрально neutraal neutre neutro neutra neutrale weder_noch
     teils_teils mittel mittelmässig mässig durchschnittlich so_lala naja na_ja egal ni_oui_ni_non moyen moyenne
+    indifferent indiferente indifférent indifferente onverschillig k.a. n.v.t. s/o ns/nc nsp
     bof regular así_así más_o_menos mais_ou_menos razoável médio medio così_così matig gemiddeld gaat_wel"""
 
 _LETTER_REPLACEMENTS = str.maketrans(
@@ -199,7 +207,9 @@ def does_label_text_say_not_rated(text: str) -> bool:
     if not 1 < len(words) <= 4 or WORDS_MEANING_WITHOUT.isdisjoint(words):
         return False
     rest = [word for word in words if word not in WORDS_MEANING_WITHOUT]
-    return bool(rest) and any(word[:4] in _RATING_WORD_STEMS for word in rest)
+    return bool(rest) and any(
+        word in _ANSWERED_WORDS or word[:4] in _RATING_WORD_STEMS for word in rest
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -208,8 +218,9 @@ def is_named_as_part(path: str, part: str) -> bool:
     # the last step of a path names the column, as in `messages[].role`
     *_, last = [step for step in path.replace("[]", "").split(".") if step] or [path]
     words = split_name_words(last)
-    if part == "conversation":  # `Ticketnummer`, `conversationid`
+    if part == "conversation":  # `Ticketnummer`, `conversationid`, `Sitzungs-ID`
         words += [_COMPOUND_ID_PATTERN.sub("", word) for word in words]
+        words += [word.removesuffix("s") for word in words]
     return any(
         word in COLUMN_NAME_WORDS_BY_PART[part] or _contains_part_word(word, part) for word in words
     )

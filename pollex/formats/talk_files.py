@@ -217,6 +217,7 @@ def _is_thumb_match(thumb: re.Match[str]) -> bool:
 
 def _move_edge_lines_to_fields(part: TalkPart) -> None:
     """Move lines that say something of a talk, and no turn, from a part's edges to its fields."""
+    _move_title_to_fields(part)
     _move_lines_above_talk_to_fields(part)
     lines = part.lines
     pairs = []
@@ -273,6 +274,18 @@ def _move_edge_lines_to_fields(part: TalkPart) -> None:
             break
         if pair is not None:
             part.fields.setdefault(_normalize_speaker(pair["name"]), pair["value"])
+
+
+def _move_title_to_fields(part: TalkPart) -> None:
+    """Move a first line with a date, right above a talk, to the part's fields: `Chat 7 started 2026-05-04 08:00`."""
+    title, *lines = part.text.splitlines() or [""]
+    if part.is_talk or not _HEADING_DATE_PATTERN.search(title) or begins_known_turn(title):
+        return
+
+    talk = "\n".join(lines)
+    if is_transcript(talk):
+        part.fields = {**_parse_divider_fields(title), **part.fields}
+        part.lines = lines
 
 
 def _move_lines_above_talk_to_fields(part: TalkPart) -> None:

@@ -405,6 +405,12 @@ def test_the_majority_of_several_words_counts_and_the_mean_of_several_numbers() 
         ("neutre", Label.NONE),
         ("Mittelmäßig", Label.NONE),
         ("ni oui ni non", Label.NONE),
+        ("no contestó", Label.NONE),
+        ("nicht beantwortet", Label.NONE),
+        ("pas répondu", Label.NONE),
+        ("indiferente", Label.NONE),
+        ("k. A.", Label.NONE),
+        ("no contento", Label.NEGATIVE),
     ],
 )
 def test_words_of_little_and_of_neither_are_told(word: str, side: Label) -> None:

@@ -607,6 +607,10 @@ def write_talks_as_text(path: Path, head: str, user: str, assistant: str) -> Pat
         ("=== Chat {n} | 2026-05-04 08:{n:02}:00 ===", "Chat 3"),
         ("--- Fall {n} (04.05.2026 08:{n:02}:00) ---", "Fall 3"),
         ("=== Gespräch {n} | Datum: 04.05.2026 08:{n:02}:00 ===", "Gespräch 3"),
+        (
+            "=======\nTalk {n} from 2026-05-04T08:{n:02}:00",
+            "Talk 3 from 2026-05-04T08:03:00",
+        ),
     ],
 )
 def test_dates_in_headings_are_when_a_talk_began(tmp_path: Path, head: str, id_: str) -> None:
@@ -703,3 +707,30 @@ def test_dutch_tables_have_their_dates_and_labels() -> None:
     assert words_in(logs) == {f"N{n}": talk for n, talk in enumerate(talks(12))}
     assert {*logs.counts.values()} == {4}
     assert min(iterate_metadata_times(logs.conversations[0].metadata)) == 1778400000
+
+
+def test_up_and_down_inside_a_field_are_one_label() -> None:
+    rows = whole_rows(thumbs=[{"up": n == 0, "down": n == 1} for n in (0, 1, 2) * 2])
+    logs = read_logs_from_rows(rows)
+    sides = [conversation.label.value for conversation in logs]
+    assert sides == ["positive", "negative", "none"] * 2
+
+
+def test_raters_columns_beside_messages_are_the_label() -> None:
+    said = ["up", "down", "-"] * 2
+    others = ["down", "down", "-"] * 2
+    rows = whole_rows(rater_1=said, rater_2=said, rater_3=others)
+    logs = read_logs_from_rows(rows)
+    sides = [conversation.label.value for conversation in logs]
+    assert sides == ["positive", "negative", "none"] * 2
+
+
+def test_a_question_in_a_header_is_no_conversation_and_the_session_is() -> None:
+    rows = []
+    for n, ((_, asked), (_, told)) in enumerate(talks(24)):
+        useful = ("Ja", "Nein", "k. A.")[n // 2 % 3]
+        words = {"Kundenfrage": asked, "Bot-Antwort": told}
+        rows.append({"Sitzungs-ID": f"S{n // 2}", **words, "War das hilfreich?": useful})
+    logs = read_logs_from_rows(rows)
+    assert [*words_in(logs)] == [f"S{n}" for n in range(12)]
+    assert {*logs.counts.values()} == {4}
