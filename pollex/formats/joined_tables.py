@@ -261,13 +261,17 @@ class LogJoins:
 
 
 def normalize_key_value(value: object) -> str:
-    """Return a value as keys are compared: text, a file's name without its folder and ending; empty for nothing."""
+    """Return a value as keys are compared: text, a file's name without its folder and ending; empty for nothing.
+
+    A spreadsheet saves 0042 as 42, and a column with empty cells has 42.0.
+    """
     if value is None or isinstance(value, bool | list | dict):
         return ""
-    # whole numbers become decimals in a column with empty cells
     if isinstance(value, float):
-        return f"{value:g}" if value.is_integer() else ""
-    return _FILE_ENDING_PATTERN.sub("", str(value).strip().rpartition("/")[2])
+        return f"{value:.0f}" if value.is_integer() else ""
+    key = _FILE_ENDING_PATTERN.sub("", str(value).strip().rpartition("/")[2])
+    number = key.removesuffix(".0")
+    return number.lstrip("0") or "0" if number.isdecimal() else key
 
 
 def find_table_joins_of_log(files: Sequence[str], opened: OpenRowsOfEachFile) -> LogJoins | None:

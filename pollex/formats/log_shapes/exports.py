@@ -49,6 +49,9 @@ def format_id(value: object) -> str | None:
         value = value.get("$oid")
     if value is None or isinstance(value, list | dict | bool):
         return None
+    # a column with empty cells has 42 as 42.0
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.0f}"
     return str(value).strip() or None
 
 

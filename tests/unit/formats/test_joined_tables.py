@@ -223,3 +223,27 @@ def test_numbers_that_are_the_same_by_chance_join_nothing(tmp_path: Path) -> Non
     prices = [{"article": number, "price": 10 + number} for number in range(6)]
     with pytest.raises(Exception, match="rows are bad"):
         read_logs([log, save(tmp_path / "prices.csv", prices)])
+
+
+@pytest.mark.parametrize(
+    ("ids", "keys"),
+    [
+        ([f"{number:04}" for number in range(6)], list(range(6))),
+        (list(range(2154317, 2154323)), [f"{number}.0" for number in range(2154317, 2154323)]),
+    ],
+)
+def test_labels_join_by_numbers_as_a_spreadsheet_saves_them(
+    tmp_path: Path, ids: list[Any], keys: list[Any]
+) -> None:
+    log = save(tmp_path / "log.csv", flat(("chat_id", "speaker", "text"), ids))
+    rows = [{"chat": key, "good?": "yn"[n % 2]} for n, key in enumerate(keys)]
+    assert signs(read_or_follow(log, save(tmp_path / "labels.csv", rows))) == "+-" * 3
+
+
+def test_large_numbers_with_decimals_are_different_keys(tmp_path: Path) -> None:
+    keys = list(range(2154317, 2154323))
+    log = save(tmp_path / "log.csv", flat(("chat_id", "speaker", "text"), keys))
+    labels = tmp_path / "labels.jsonl"
+    rows = [{"chat_id": float(key), "rating": ("good", "bad")[key % 2]} for key in keys]
+    labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert signs(read_or_follow(log, labels)) == "-+" * 3
