@@ -28,7 +28,13 @@ from pollex.formats.label_columns import (
     is_rater_column_name,
     rank_label_columns,
 )
-from pollex.formats.labels import MAX_NPS_RATING, infer_thumb_side, is_usual_thumb, normalize_number
+from pollex.formats.labels import (
+    MAX_NPS_RATING,
+    infer_thumb_side,
+    is_said_plainly,
+    is_usual_thumb,
+    normalize_number,
+)
 from pollex.formats.log_shapes.transcripts import is_transcript
 from pollex.formats.mapping import ANY_OTHER_ROLE, WHOLE_FILE_COLUMN
 from pollex.formats.names import is_named_as_part, split_name_words
@@ -198,7 +204,8 @@ def are_values_known(column: Column) -> bool:
     named = is_label_column_name(column.path)
     if not any(map(normalize_number, words)):
         sides = [infer_thumb_side(word) for word in words]
-        return None not in sides and estimate_label_likelihood(column) >= SURE_LABEL_LIKELIHOOD
+        known = None not in sides and all(map(is_said_plainly, words))
+        return known and estimate_label_likelihood(column) >= SURE_LABEL_LIKELIHOOD
 
     # numbers: thumbs under a name that says so, or a usual scale of which more is better
     if all(map(is_usual_thumb, words)):

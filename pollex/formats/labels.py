@@ -17,6 +17,7 @@ from pollex.conversations.logs import NOT_RATED_NOTE_WORDS
 from pollex.errors import BadInput, WrongUse, spell_options
 from pollex.formats.names import (
     ARTICLES,
+    INTENSIFIER_WORDS,
     LABEL_VALUES_MEANING_NO_RATING,
     NEGATION_WORDS,
     WORDS_MEANING_THUMB_DOWN,
@@ -384,6 +385,10 @@ def infer_thumb_side(word: str) -> Label | None:
         if len(sides_of_ends) == 1:
             return next(iter(sides_of_ends))
         return Label.NONE
+    # `Nein, danke` says no; in `no sé`, the negation is about a word that nobody knows
+    is_of_next = not re.match(r"\s*\w+\s*[,.;:!–—-]", word)
+    if is_of_next and negations[:1] == parts[:1] and not sides_of_ends:
+        return None
     if first is not None:
         return first
     if any(map(is_missing_label, ends)):
@@ -391,6 +396,22 @@ def infer_thumb_side(word: str) -> Label | None:
     if len(sides_of_ends) == 1 and not negations:
         return next(iter(sides_of_ends))
     return None
+
+
+def is_said_plainly(value: str) -> bool:
+    """Return whether all words of a label's value are known, so that none can turn its meaning."""
+    if is_missing_label(value) or does_label_text_say_not_rated(value) or _find_word_side(value):
+        return True
+
+    unknown = []
+    for part in _WORD_SEPARATOR_PATTERN.split(value.strip()):
+        word = normalize_word(part)
+        known = word in INTENSIFIER_WORDS or word in NEGATION_WORDS or _find_word_side(part)
+        if part and not known and not normalize_number(part) and not is_missing_label(part):
+            unknown.append(part)
+
+    # one word alone is known by itself, as Chinese ones are
+    return not unknown or unknown == [value.strip()]
 
 
 def _find_word_side(word: str) -> Label | None:

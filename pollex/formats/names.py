@@ -90,13 +90,19 @@ _BAD_WORD_LIST = """
     бесполезно 悪い いいえ 不満 低評価 役に立たなかった 未解決 差 否 不满 不满意 踩 没用 差评 未解决
     나쁨 아니오 아니요 불만족 불만 미해결 سيئ لا"""
 _NEGATION_WORD_LIST = """not nicht kein keine non no pas inte ej ikke nie não niet без не değil ne geen 不 没 未
-    never hardly barely little nada poco poca nunca peu jamais wenig kaum pouco pouca weinig nauwelijks мало"""
+    never hardly barely little nothing less nada poco poca nunca menos tampoco peu jamais rien moins niente nulla
+    meno mica wenig weniger kaum keiner keinem keinen keinesfalls keineswegs pouco pouca nenhum weinig minder
+    nauwelijks niets mindre ingen мало"""
 _ANSWERED_WORDS = frozenset(
     """answered replied responded rated contesto contesta contestado contestada beantwortet geantwortet
     beantwoord geantwoord abgegeben bewertet beoordeeld respondido respondida respondio respondeu
     repondu risposto note valutato avaliado calificado besvarat besvaret""".split()  # noqa: SIM905
 )
 """What somebody did who rated, without accents."""
+_INTENSIFIER_WORD_LIST = """very really quite extremely somewhat rather totally completely absolutely so at all
+    sehr eher ziemlich ganz völlig äußerst total absolut gar überhaupt muy bastante totalmente para
+    très plutôt assez tout à fait vraiment du molto abbastanza piuttosto davvero per del tutto muito demais
+    zeer erg heel redelijk helemaal mycket väldigt ganska alls meget veldig bardzo raczej çok очень скорее"""
 _WITHOUT_WORD_LIST = """
     no not none nicht niet pas não non inte ikke
     without kein keine keinen ohne sans aucun aucune sin ninguna ningún ninguno sem nenhuma nenhum
@@ -117,6 +123,8 @@ _ABSTAINED_WORD_LIST = """unknown partly partially somewhat teilweise en_partie 
     ikke_vurderet nie_oceniono değerlendirilmedi nehodnoceno не_оценено без_оценки 未評価 評価なし 普通 どちらでもない
     未评价 未评分 一般 미평가 보통 medium neutralny nötr нейтрально neutraal neutre neutro neutra neutrale weder_noch
     teils_teils mittel mittelmässig mässig durchschnittlich so_lala naja na_ja egal ni_oui_ni_non moyen moyenne
+    weiss_nicht weiß_nicht keine_ahnung don't_know dont_know not_sure unsure no_idea prefer_not_to_say
+    no_sé no_se no_sabe no_opina je_ne_sais_pas ne_sait_pas ne_se_prononce_pas non_so não_sei nao_sei weet_niet
     indifferent indiferente indifférent indifferente onverschillig k.a. n.v.t. s/o ns/nc nsp
     bof regular así_así más_o_menos mais_ou_menos razoável médio medio così_così matig gemiddeld gaat_wel"""
 
@@ -171,6 +179,8 @@ ALONE_UNRATED_WORDS = frozenset(
     "keine keiner aucun aucune ninguna ninguno nenhuma nenhum nessuna nessuno geen brak".split()  # noqa: SIM905
 )
 """Words that say by themselves that there is no rating; `no` and `nein` may be answers."""
+INTENSIFIER_WORDS = _split_plain_words(_INTENSIFIER_WORD_LIST)
+"""Words that say how much, and leave a word its side."""
 _RATING_WORD_STEMS = frozenset(word[:4] for word in _split_plain_words(_RATING_WORD_LIST))
 _WORD_PATTERN = re.compile(r"[a-z]+|[^\W\d_a-z]+")
 """Words of a plain name; a word of another script ends where Latin letters begin."""

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from pollex.conversations.conversation import Label
+from pollex.formats.certainty import are_values_known
+from pollex.formats.columns import Column
 from pollex.formats.fields import ReadOptions
 from pollex.formats.proposal import UnmappedLog
 from pollex.formats.read_logs import read_logs, read_logs_from_rows
@@ -127,3 +129,9 @@ def test_talks_as_texts_are_read_beside_the_table_of_their_labels(tmp_path: Path
     (tmp_path / "labels.csv").write_text("\n".join(marks), encoding="utf-8")
     logs = read_logs(tmp_path)
     assert (logs.counts[Label.POSITIVE], logs.counts[Label.NEGATIVE]) == (2, 2)
+
+
+def test_a_label_with_words_that_nobody_knows_is_asked_about() -> None:
+    known = Column("rating", ["very good", "not good", "no answer"] * 2)
+    assert are_values_known(known)
+    assert not are_values_known(Column("rating", ["good", "bad", "quasi good"] * 2))

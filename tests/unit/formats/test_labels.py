@@ -411,9 +411,17 @@ def test_the_majority_of_several_words_counts_and_the_mean_of_several_numbers() 
         ("indiferente", Label.NONE),
         ("k. A.", Label.NONE),
         ("no contento", Label.NEGATIVE),
+        ("per niente soddisfatto", Label.NEGATIVE),
+        ("moins satisfait", Label.NEGATIVE),
+        ("weniger gut", Label.NEGATIVE),
+        ("Nein, danke", Label.NEGATIVE),
+        ("no sé", Label.NONE),
+        ("ne se prononce pas", Label.NONE),
+        ("weiß nicht", Label.NONE),
+        ("no thanks", None),
     ],
 )
-def test_words_of_little_and_of_neither_are_told(word: str, side: Label) -> None:
+def test_words_of_little_and_of_neither_are_told(word: str, side: Label | None) -> None:
     assert infer_thumb_side(word) is side
 
 
