@@ -62,6 +62,14 @@ _INLINE_SPEAKER_PATTERN = re.compile(
     r"(?:^|;\s*)(?P<name>[^\W\d_][^\W_ ]{0,20}(?: [^\W_]{1,20})?) says: "
 )
 """How turns begin that stand behind each other on one line, as Copilot Studio writes them in a cell."""
+_TEMPLATE_HEAD_PATTERN = re.compile(
+    r"<\|im_start\|>(?P<chatml>\w+)\n|<\|start_header_id\|>(?P<llama>\w+)<\|end_header_id\|>\s*"
+    r"|<start_of_turn>(?P<gemma>\w+)\n|<\|(?P<plain>user|assistant|system)\|>\s*"
+)
+"""How turns begin in the templates by which models are given a talk as one text."""
+_TEMPLATE_MARK_PATTERN = re.compile(
+    r"<\|(?:im_end|eot_id|end|endoftext|end_of_text|begin_of_text)\|>|<end_of_turn>|<bos>|</?s>"
+)
 _HTML_BREAK_PATTERN = re.compile(r"(?i)<br\s*/?>|</(?:p|div|li)>")
 """Where a line ends in a talk that is written as HTML."""
 _HTML_TAG_PATTERN = re.compile(r"</?[A-Za-z][^<>]*>")
@@ -101,7 +109,7 @@ def has_turn_times(text: str) -> bool:
 
 def is_transcript(text: str) -> bool:
     """Return whether a text is a talk with its speakers' names: its first line begins a turn, and so do others."""
-    if _INLINE_SPEAKER_PATTERN.match(text):
+    if _INLINE_SPEAKER_PATTERN.match(text) or len(_find_template_heads(text)) > 1:
         return True
 
     lines = []
@@ -116,6 +124,8 @@ def parse_transcript(text: str) -> list[JsonDict]:
     """Return the messages of a transcript, each with the name of who speaks as its role; empty if it is none."""
     if _INLINE_SPEAKER_PATTERN.match(text):
         return _parse_one_line_transcript(text)
+    if heads := _find_template_heads(text):
+        return _parse_templated_transcript(text, heads)
 
     lines = _split_talk_lines(text)
     filled_lines = []
@@ -153,6 +163,26 @@ def parse_transcript(text: str) -> list[JsonDict]:
         stripped.append({**message, "content": message["content"].strip()})
 
     return [message for message in stripped if message["content"]]
+
+
+def _find_template_heads(text: str) -> list[re.Match[str]]:
+    """Return where the turns of a talk in a model's template begin; none where another text stands first."""
+    heads = list(_TEMPLATE_HEAD_PATTERN.finditer(text)) if "<" in text[:40] else []
+    if not heads or _TEMPLATE_MARK_PATTERN.sub("", text[: heads[0].start()]).strip():
+        return []
+    return heads
+
+
+def _parse_templated_transcript(text: str, heads: Sequence[re.Match[str]]) -> list[JsonDict]:
+    """Return the messages of a talk in a model's template."""
+    ends = [*(head.start() for head in heads[1:]), len(text)]
+    messages: list[JsonDict] = []
+    for head, end in zip(heads, ends, strict=True):
+        words = _TEMPLATE_MARK_PATTERN.sub("", text[head.end() : end]).strip()
+        if words:
+            messages.append({"role": head[head.lastgroup or 0], "content": words})
+
+    return messages
 
 
 def _split_talk_lines(text: str) -> list[str]:

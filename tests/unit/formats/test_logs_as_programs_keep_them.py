@@ -271,3 +271,31 @@ def test_calls_beside_the_words_of_a_mapped_turn_are_kept() -> None:
         calls = [(call.name, call.arguments) for call in conversation.turns[1].calls]
         assert calls == [("find", json.dumps({"order": n}))]
         assert conversation.turns[2].result is not None
+
+
+@pytest.mark.parametrize(
+    ("begin", "turn"),
+    [
+        ("", "<|im_start|>{role}\n{words}<|im_end|>\n"),
+        (
+            "<|begin_of_text|>",
+            "<|start_header_id|>{role}<|end_header_id|>\n\n{words}<|eot_id|>",
+        ),
+        ("<bos>", "<start_of_turn>{role}\n{words}<end_of_turn>\n"),
+        ("", "<|{role}|>\n{words}</s>\n"),
+    ],
+)
+def test_talks_in_a_models_template_are_read(begin: str, turn: str) -> None:
+    rows = []
+    expected = []
+    for n in range(12):
+        talk = [("user", f"Where is parcel {n}?"), ("assistant", f"Parcel {n} < {n + 1} days.")]
+        text = begin + "".join(turn.format(role=role, words=words) for role, words in talk)
+        rows.append({"id": f"r{n}", "text": text, "thumb": ("up", "down", None)[n % 3]})
+        expected.append(talk)
+    logs = read_logs_from_rows(rows)
+    words = []
+    for conversation in logs:
+        words.append([(turn.role, turn.content) for turn in conversation.turns])
+    assert words == expected
+    assert {*logs.counts.values()} == {4}
