@@ -301,6 +301,8 @@ class ColumnMapper:
             and not nested
         ):
             return self._wide(fields)
+        if not nested and (turns := self._list_paired_turns(fields)):
+            return self._with_turns(fields, turns)
 
         # columns of the row itself get the usual names; those inside a list come later
         if nested:
@@ -375,15 +377,42 @@ class ColumnMapper:
             if not re.fullmatch("|".join(patterns), name):
                 rest[name] = value
 
+        return self._with_turns(rest, turns)
+
+    def _list_paired_turns(self, fields: JsonObject) -> list[JsonDict]:
+        """Return the turns of a row that has all questions in one list and all answers in another; else none."""
+        sides = []
+        for side in EXCHANGE_ROLES:
+            path = self.columns.get(side)
+            sides.append(find_value_at_path(fields, path) if path else None)
+
+        asked, told = sides
+        if not (isinstance(asked, list) and isinstance(told, list) and len(asked) == len(told) > 1):
+            return []
+        if not all(isinstance(words, str) for words in (*asked, *told)):
+            return []
+
+        self.seen |= {*EXCHANGE_ROLES}
+        turns = []
+        for exchange in zip(asked, told, strict=True):
+            for side, words in zip(EXCHANGE_ROLES, exchange, strict=True):
+                turns.append(
+                    {USUAL_FIELD_BY_PART["role"]: side, USUAL_FIELD_BY_PART["text"]: words}
+                )
+
+        return turns
+
+    def _with_turns(self, fields: JsonObject, turns: Sequence[JsonDict]) -> JsonDict:
+        """Return a row with its turns as a list, and its other columns under their usual names."""
+        rest = fields
         other_parts = []
         for part in (*USUAL_FIELD_BY_PART, *OPTION_BY_PART):
             if part not in EXCHANGE_ROLES:
                 other_parts.append(part)
+            elif part in self.columns:
+                rest = remove_path(rest, self.columns[part])
 
-        return {
-            MESSAGES_FIELD: turns,
-            **self._moved(rest, other_parts),
-        }
+        return {MESSAGES_FIELD: turns, **self._moved(rest, other_parts)}
 
     def _step_in(self, row: JsonObject, fields: JsonObject) -> JsonDict | None:
         """Return the call of a tool, or what came of it, that a row without words is; None for others."""

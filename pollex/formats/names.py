@@ -43,9 +43,11 @@ _COLUMN_WORDS_BY_PART = {
     "time": """time timestamp date datetime created zeit zeitpunkt datum uhrzeit fecha hora heure horodatage
         ora data tijd ts at sent tidpunkt tid czas tarih zaman čas время дата 日時 時刻 时间 日期 시간 일시""",
     "turn": "turn position index seq order nr nummer schritt paso etape passo stap n ordem ordine kolejność sıra",
-    "user": """user question prompt query frage kundenfrage pregunta domanda pergunta vraag anliegen input asked q
+    "user": """user question questions prompts queries
+        prompt query frage kundenfrage pregunta domanda pergunta vraag anliegen input asked q
         ask fråga spørgsmål spørsmål pytanie soru otázka вопрос 質問 问题 提问 질문 سؤال""",
-    "assistant": """assistant answer response reply antwort respuesta reponse risposta resposta antwoord output
+    "assistant": """assistant answers responses
+        answer response reply antwort respuesta reponse risposta resposta antwoord output
         completion completions generation generated answered bot a svar odpowiedź cevap yanıt odpověď ответ
         回答 返答 回复 答案 답변 응답 جواب إجابة""",
 }

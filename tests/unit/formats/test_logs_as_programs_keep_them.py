@@ -299,3 +299,25 @@ def test_talks_in_a_models_template_are_read(begin: str, turn: str) -> None:
         words.append([(turn.role, turn.content) for turn in conversation.turns])
     assert words == expected
     assert {*logs.counts.values()} == {4}
+
+
+def test_lists_of_questions_and_of_answers_are_turns_in_turn() -> None:
+    rows = []
+    expected = []
+    for n in range(12):
+        asked = [f"Where is parcel {n}?", f"Can I return order {n}?"]
+        told = [f"Parcel {n} is at the depot.", f"You have 30 days for order {n}."]
+        rating = ("up", "down", None)[n % 3]
+        rows.append({"id": f"r{n}", "questions": asked, "answers": told, "rating": rating})
+        sides = [("user", asked[0]), ("assistant", told[0])]
+        expected.append([*sides, ("user", asked[1]), ("assistant", told[1])])
+
+    with pytest.raises(BadInput) as raised:
+        read_logs_from_rows(rows, options=ReadOptions(confirm=True))
+    columns = parse_name_pairs(str(raised.value.options["columns"]))
+    logs = read_logs_from_rows(rows, options=ReadOptions(columns=columns))
+    words = []
+    for conversation in logs:
+        words.append([(turn.role, turn.content) for turn in conversation.turns])
+    assert words == expected
+    assert {*logs.counts.values()} == {4}
