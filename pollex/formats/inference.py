@@ -1154,8 +1154,9 @@ def find_role_by_name(name: str) -> str | None:
     except BadInput:
         if is_name_of_service(name):
             return "assistant"
-        # a name of several words counts where the words that are known agree
+        # a name of several words counts where the words that are known agree; initials say nothing
         words = split_name_words(name)
+        words = [word for word in words if len(word) > 1] if len(words) > 1 else words
         sides = {ROLE_BY_SPELLING.get(word) or ROLE_BY_SPEAKER_WORD.get(word) for word in words} - {
             None
         }

@@ -10,6 +10,7 @@ from pollex.conversations.logs import BadRow
 from pollex.formats.columns import Column
 from pollex.formats.feedback import is_field_named_like_feedback
 from pollex.formats.labels import (
+    AMBIGUOUS_CODE_SETS,
     MAX_NPS_RATING,
     MISSING_LABEL_SPELLINGS,
     NAME_SHOWN_FOR_EMPTY_LABEL,
@@ -32,8 +33,6 @@ MAX_REACTIONS_CHARS = 400
 """Characters of all reactions on a message."""
 BINARY_NUMBER_SETS = ({"0", "1"}, {"-1", "1"}, {"0", "100"})
 """Numbers that are two sides, where a column has no others."""
-AMBIGUOUS_CODE_SETS = ({0.0, 1.0, 2.0}, {1.0, 2.0}, {0.0, 2.0})
-"""Numbers that may be codes as well as a rating: of 1 and 2, either may be the thumb down."""
 AMBIGUOUS_YES_NO_WORDS = frozenset(
     "true false yes no y n t f ja nein si oui non sim nao tak nie".split()  # noqa: SIM905
 )

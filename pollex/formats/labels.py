@@ -54,6 +54,8 @@ MISSING_LABEL_SPELLINGS = frozenset(
 )
 """What stands for no label at all: nobody rated, or whoever did took no side."""
 
+AMBIGUOUS_CODE_SETS = ({0.0, 1.0, 2.0}, {1.0, 2.0}, {0.0, 2.0})
+"""Numbers that may be codes as well as a rating: of 1 and 2, either may be the thumb down."""
 NEITHER_THUMB_VALUE = "neither"
 """What a value is taken for that is on no side, and no word for a missing label."""
 NAME_SHOWN_FOR_EMPTY_LABEL = "(empty)"
@@ -709,6 +711,10 @@ def _suggest_label_sides(field: str, counts: CountByLabelValueAndMeaning, compar
     for value, _ in counts:
         if normalize_number(value):
             all_ratings.add(float(value))
+
+    # codes such as 0, 1 and 2: nobody can tell which is which
+    if all_ratings in AMBIGUOUS_CODE_SETS:
+        return "say what they mean with positive and negative"
 
     low, high = infer_rating_bounds(sorted(all_ratings))
     spellings = _list_words_by_side(counts)

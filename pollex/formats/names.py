@@ -192,6 +192,8 @@ _CAPITAL_WORD_START_PATTERN = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=Ids?
 """Where a word begins by a capital: `ratedBy`, `HITId`."""
 _COMPOUND_ID_PATTERN = re.compile("s?(?:nr|nummer|id|ids|uuid|number|ref|code)$")
 """How a name ends that names the id of what stands before it."""
+_LABEL_COMPOUND_ENDS = ("bewertung", "zufriedenheit", "beoordeling", "tevredenheid", "omdoeme")
+"""How names end that are one word of several: `Kundenzufriedenheit`, `Sternebewertung`."""
 _UNSPACED_SCRIPT_PATTERN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -233,6 +235,8 @@ def is_named_as_part(path: str, part: str) -> bool:
     if part == "conversation":  # `Ticketnummer`, `conversationid`, `Sitzungs-ID`
         words += [_COMPOUND_ID_PATTERN.sub("", word) for word in words]
         words += [word.removesuffix("s") for word in words]
+    if part == "label" and any(word.endswith(_LABEL_COMPOUND_ENDS) for word in words):
+        return True
     return any(
         word in COLUMN_NAME_WORDS_BY_PART[part] or _contains_part_word(word, part) for word in words
     )

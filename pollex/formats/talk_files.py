@@ -16,6 +16,7 @@ from pollex.formats.log_shapes.readers import find_time_field
 from pollex.formats.log_shapes.transcripts import (
     DATE_REGEX,
     begins_known_turn,
+    begins_turn,
     has_turn_times,
     is_role_name,
     is_transcript,
@@ -33,6 +34,10 @@ _DIVIDER_PATTERN = re.compile(r"\s*([-=*_#~─━═—])\1{2,}(?P<inside>.*)")
 """A line between two talks, perhaps with the name of the next one."""
 _HEADING_PATTERN = re.compile(r"\s*#{1,6}\s+(?P<inside>.*)")
 """A heading of Markdown, which begins a talk where a turn begins below it."""
+_NUMBERED_TITLE_PATTERN = re.compile(
+    r"\s*(?P<inside>(?P<kind>[^\W\d_]+)\s*(?:#|n[°ºro]?\.?)?\s*\d+)\s*:?\s*"
+)
+"""The name of a talk on a line of its own: `Conversation 12`, `Chat #3`."""
 _DECORATION_SIGNS = " \t-=*_#~─━═—"
 _FIELD_SEPARATOR_PATTERN = re.compile(r"\s*[|·;\t]\s*|\s{2,}")
 _FIELD_PATTERN = re.compile(
@@ -137,6 +142,8 @@ def _split_talk_parts(lines: Sequence[str]) -> list[TalkPart]:
         between = _DIVIDER_PATTERN.fullmatch(line)
         if between is None and _is_talk_heading(lines, number):
             between = _HEADING_PATTERN.fullmatch(line)
+        if between is None and _is_numbered_title(lines, number):
+            between = _NUMBERED_TITLE_PATTERN.fullmatch(line)
         if between is None or _is_speaker_heading(between["inside"]):
             parts[-1].lines.append(line)
         else:
@@ -160,6 +167,16 @@ def _is_talk_heading(lines: Sequence[str], number: int) -> bool:
 
     below = (line for line in lines[number + 1 : number + 1 + MAX_LINES_ABOVE_TALK] if line.strip())
     return begins_known_turn(next(below, ""))
+
+
+def _is_numbered_title(lines: Sequence[str], number: int) -> bool:
+    """Return whether a line after an empty one names a talk by its number, and a turn begins below it."""
+    title = _NUMBERED_TITLE_PATTERN.fullmatch(lines[number])
+    if title is None or not is_named_as_part(title["kind"], "conversation"):
+        return False
+    return not "".join(lines[number - 1 : number]).strip() and begins_turn(
+        next(iter(lines[number + 1 : number + 2]), "")
+    )
 
 
 def _is_speaker_heading(inside: str) -> bool:

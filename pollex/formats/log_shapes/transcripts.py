@@ -97,6 +97,11 @@ def begins_known_turn(line: str) -> bool:
     return False
 
 
+def begins_turn(line: str) -> bool:
+    """Return whether a line may begin a turn, whoever speaks."""
+    return any(head.fullmatch(line) for head in _TURN_HEAD_PATTERNS)
+
+
 def is_role_name(name: str) -> bool:
     """Return whether a name says which side of a talk somebody is."""
     return _keep_letters(name) in ROLE_BY_SPELLING or remove_accents(name) in ROLE_BY_SPEAKER_WORD
@@ -285,6 +290,9 @@ def _find_side(name: str) -> str | None:
     if is_name_of_service(name):  # also `Customer Care`, which has a customer in its name
         return "assistant"
 
+    # initials say nothing
+    if len(words) > 1:
+        words = [word for word in words if len(word) > 1]
     sides_of_words = {ROLE_BY_SPELLING.get(w) or ROLE_BY_SPEAKER_WORD.get(w) for w in words}
     sides_of_words.discard(None)
     return sides_of_words.pop() if len(sides_of_words) == 1 else None

@@ -734,3 +734,32 @@ def test_a_question_in_a_header_is_no_conversation_and_the_session_is() -> None:
     logs = read_logs_from_rows(rows)
     assert [*words_in(logs)] == [f"S{n}" for n in range(12)]
     assert {*logs.counts.values()} == {4}
+
+
+def test_initials_say_nothing_of_who_speaks() -> None:
+    rows = []
+    for n, talk in enumerate(talks(12)):
+        names = {"user": ("A. Lang", "B. Kurz", "C. Gross", "V. Klein")[n % 4]}
+        for side, words in talk:
+            name = names.get(side, "Kundenservice Nora")
+            stars = (5, 1, 3)[n % 3]
+            rows.append({"Ticket": n, "Verfasser": name, "Text": words, "Sternebewertung": stars})
+    logs = read_logs_from_rows(rows, options=propose(rows))
+    assert [*words_in(logs).values()] == [*talks(12)]
+    assert {*logs.counts.values()} == {4}
+
+
+def test_a_number_on_a_line_of_its_own_names_a_talk(tmp_path: Path) -> None:
+    path = write_talks_as_text(
+        tmp_path / "log.txt", "Conversación {n}", "[08:00] Usuario", "[08:01] Agente"
+    )
+    logs = read_logs(path)
+    assert [*words_in(logs)] == [f"Conversación {n}" for n in range(1, 13)]
+    assert [*words_in(logs).values()] == [*talks(12)]
+
+
+def test_numbers_that_may_be_codes_are_asked_about_without_advice() -> None:
+    logs = read_logs_from_rows(whole_rows(feedback=[2, 1, 0] * 2))
+    note = next(note for note in logs.notes if "'feedback' holds ratings" in note)
+    assert "say what they mean" in note
+    assert "<=" not in note
