@@ -111,7 +111,7 @@ def a_model_that_yields_nothing_is_named(folder: Path) -> str:
 def scoring_needs_no_labels(folder: Path) -> str:
     """Score a log whose feedback is an object; then ask for that label."""
     learned(folder)
-    rows = [{**row, "thumbs": None, "feedback": {"score": 1, "by": "a"}} for row in bikes(30)]
+    rows = [{**row, "thumbs": None, "feedback": {"score": 4, "by": "a"}} for row in bikes(30)]
     given = (
         "score",
         written(folder / "a.jsonl", rows),

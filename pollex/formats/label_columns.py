@@ -14,6 +14,7 @@ from pollex.formats.labels import (
     MAX_NPS_RATING,
     MISSING_LABEL_SPELLINGS,
     NAME_SHOWN_FOR_EMPTY_LABEL,
+    RATING_NAME_WORDS,
     infer_rating_bounds,
     infer_thumb_side,
     is_missing_label,
@@ -48,8 +49,6 @@ SCHOOL_GRADES = frozenset((1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
 _RATER_NAME_PATTERN = re.compile(
     r"(?i)(?:rater|annotator|judge|reviewer|labell?er|coder|expert|assessor|evaluator|bewerter)[_ .-]?(?=\w)"
 )
-_RATING_NAME_WORDS = frozenset("stars star rating ratings score points csat nps".split())  # noqa: SIM905
-"""Words in names of numbers of which more is better."""
 
 
 def estimate_label_likelihood(column: Column) -> float:
@@ -153,7 +152,7 @@ def infer_thumb_sides_of_column_values(column: Column) -> dict[str, str] | None:
         if number := normalize_number(word):
             numbers.add(float(number))
 
-    is_scale = bool(_RATING_NAME_WORDS & {*split_name_words(column.path)})
+    is_scale = bool(RATING_NAME_WORDS & {*split_name_words(column.path)})
     if numbers in AMBIGUOUS_CODE_SETS and len(numbers) == len(words) and not is_scale:
         return None
 

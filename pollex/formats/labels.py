@@ -24,6 +24,7 @@ from pollex.formats.names import (
     WORDS_MEANING_THUMB_UP,
     does_label_text_say_not_rated,
     normalize_word,
+    split_name_words,
 )
 from pollex.formats.reactions import is_reactions_column_name, parse_reactions
 from pollex.text import escape_controls, format_count
@@ -56,6 +57,8 @@ MISSING_LABEL_SPELLINGS = frozenset(
 
 AMBIGUOUS_CODE_SETS = ({0.0, 1.0, 2.0}, {1.0, 2.0}, {0.0, 2.0})
 """Numbers that may be codes as well as a rating: of 1 and 2, either may be the thumb down."""
+RATING_NAME_WORDS = frozenset("stars star rating ratings score points csat nps".split())  # noqa: SIM905
+"""Words in names of numbers of which more is better."""
 NEITHER_THUMB_VALUE = "neither"
 """What a value is taken for that is on no side, and no word for a missing label."""
 NAME_SHOWN_FOR_EMPTY_LABEL = "(empty)"
@@ -713,7 +716,8 @@ def _suggest_label_sides(field: str, counts: CountByLabelValueAndMeaning, compar
             all_ratings.add(float(value))
 
     # codes such as 0, 1 and 2: nobody can tell which is which
-    if all_ratings in AMBIGUOUS_CODE_SETS:
+    is_scale = not RATING_NAME_WORDS.isdisjoint(split_name_words(field))
+    if all_ratings in AMBIGUOUS_CODE_SETS and not is_scale:
         return "say what they mean with positive and negative"
 
     low, high = infer_rating_bounds(sorted(all_ratings))

@@ -116,7 +116,7 @@ def test_scoring_goes_on_where_thumbs_can_not_be_read_and_the_option_that_reads_
         == 0
     )
     said = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]
-    write_log(log, [{"id": str(i), "messages": said, "feedback": {"score": i}} for i in range(3)])
+    write_log(log, [{"id": str(i), "messages": said, "feedback": {"score": i}} for i in (2, 3, 4)])
     assert "3 labels can't be read, and are not needed here" in run(*given).out
     ended = run_here(*given, "--label-field", "feedback")
     assert (ended.code, "label-field feedback.score" in ended.err) == (1, True)
