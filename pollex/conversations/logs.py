@@ -134,6 +134,7 @@ class Logs:
         roles: Likewise whose turns the names of roles mean, as pairs of ours and the log's.
         fingerprint: SHA-256 (hex) over ids, turns, labels, judges and named groups; the rows' order
             doesn't matter.
+        sources: Names of the files that they were read from; none where they were given in memory.
     """
 
     conversations: Sequence[Conversation] = field(repr=False)  # a notebook would show them all
@@ -154,6 +155,7 @@ class Logs:
         default_factory=dict,
         repr=False,
     )
+    sources: tuple[str, ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:
         return len(self.conversations)

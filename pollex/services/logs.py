@@ -69,7 +69,8 @@ def logs_from(
         return sources
 
     progress.start("read", 1)
-    logs = read_logs(sources, options=options)
+    # runs of these conversations say which files they are of
+    logs = replace(read_logs(sources, options=options), sources=tuple(list_source_names(sources)))
     progress.advance("read")
     for line in describe_logs(logs):
         progress.note(line)
@@ -166,11 +167,13 @@ def list_file_names(*sources: object) -> list[str]:
 
 
 def list_source_names(source: object) -> list[str]:
-    """Return file names for the record of a run; `IN_MEMORY_SOURCE` for other data."""
+    """Return file names for the record of a run; `IN_MEMORY_NAME` for other data."""
     if source is None:
         return []
     if isinstance(source, str | Path):
         return [str(source)]
+    if isinstance(source, Logs) and source.sources:
+        return list(source.sources)
     if isinstance(source, Logs) or not isinstance(source, Sequence):
         return [IN_MEMORY_NAME]
     return [str(source) for source in source]

@@ -23,7 +23,6 @@ from pollex.reports.transcript import MarkedText
 from pollex.rooms import iterate_part_folders
 from pollex.rubrics.records import RubricEvidence, StandingRecord
 from pollex.rubrics.worth import describe_doubt_about_rubric, describe_evidence_with_difference
-from pollex.store.folder import LOG_COPY_PREFIX
 from pollex.store.runs import Run
 from pollex.text import escape_controls
 from pollex.web import links
@@ -36,6 +35,7 @@ from pollex.web.hooks import (
     list_page_links,
     list_visible_menu,
 )
+from pollex.web.run_logs import name_log_of_run
 
 SHARED_STYLE_FILES = ("tokens.css", "parts.css")
 CONTENT_TYPES_BY_ENDING = {
@@ -312,29 +312,6 @@ def write_resume_command(run: Run, folder: Path) -> str:
     if began and command:
         return f"cd {shlex.quote(began)} && {command}"
     return command
-
-
-def name_log_of_run(run: Run) -> str:
-    """Return the name of the log that a run read: of one that was brought, or of its file; empty if unknown."""
-    try:
-        typed = shlex.split(run.arguments.get("command") or "")
-    except (ValueError, AttributeError):
-        return ""
-
-    # a log that was brought has a name of its own
-    for word in typed:
-        if word.startswith(LOG_COPY_PREFIX):
-            return word.removeprefix(LOG_COPY_PREFIX)
-
-    # else the word behind the verb is a file, where there is one; readers see no file's name
-    if (
-        IS_READER.get()
-        or typed[1:2] not in (["learn"], ["score"])
-        or not typed[2:]
-        or typed[2].startswith("-")
-    ):
-        return ""
-    return typed[2].rpartition("/")[2]
 
 
 def make_resume_words(run: Run, folder: Path) -> list[str]:

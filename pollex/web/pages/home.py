@@ -1,5 +1,7 @@
 """The first page: what the thumbs are about, active runs, and open labels."""
 
+from dataclasses import dataclass
+
 from pollex.measures.intervals import Figure
 from pollex.rubrics.headlines import (
     describe_lack_of_proven_rubrics,
@@ -20,15 +22,23 @@ from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import describe_reading
 from pollex.store.runs import Run
+from pollex.store.tables import QueueRow
 from pollex.web import links
-from pollex.web.frame import name_log_of_run
 from pollex.web.hooks import find_waiting_work, list_links_of, list_panels
 from pollex.web.likeness import estimate_good_share
+from pollex.web.listing import load_run_columns
 from pollex.web.pages.compare import find_built_in_run
 from pollex.web.pages.run_states import describe_status
 from pollex.web.pages.runs import measure_progress
 from pollex.web.pages.sets import SupportedRubric, support_rubrics
-from pollex.web.site import SCORING_COMMANDS, NamedSet, Site
+from pollex.web.queues import QueueProgress, count_progress
+from pollex.web.run_logs import (
+    identify_logs_of_run,
+    list_runs_of_own_log,
+    list_runs_of_set,
+    name_log_of_run,
+)
+from pollex.web.site import NamedSet, Site
 from pollex.web.views import PageData, page
 
 MAX_RUNS_SHOWN = 5
@@ -66,8 +76,8 @@ def show_home(site: Site, report: str = "") -> PageData:
             for run, status in every
             if status in ("running", "stalled")
         ],
-        "with_scores": next((run for run, _ in every if run.command in SCORING_COMMANDS), None),
-        "scored": find_last_scored_run(site, named),
+        "with_scores": next(iter(list_runs_of_own_log(site, named)), None) if named else None,
+        "scored": list_good_shares(site, named) if named else [],
         "reports": list_reports(site),
         # commands of this page, such as the replay of the example
         "started": [
@@ -76,7 +86,7 @@ def show_home(site: Site, report: str = "") -> PageData:
             if child.back == links.HOME_PATH and child.state != "done"
         ],
         "waiting": waiting,
-        "left": site.store.rows(LAST_LABELED_QUEUE_QUERY),
+        "left": find_queue_left(site),
         "folder": site.store.folder,
         "named": named,
         "in_store": named is not None and named.run in run_ids,
@@ -89,16 +99,18 @@ def show_home(site: Site, report: str = "") -> PageData:
     } | list_findings(rubric_set)
 
 
-def find_last_scored_run(site: Site, named: NamedSet | None) -> tuple[Run, Figure, str] | None:
-    """Return the last run that scored by this set, its share of good conversations, and its log."""
-    for run in site.runs():
-        scored_by = site.set_of(run)
-        if named is None or scored_by is None or scored_by.id != named.id:
-            continue
-        if good := estimate_good_share(site, run):
-            return run, good, name_log_of_run(run)
+def list_good_shares(site: Site, named: NamedSet) -> list[tuple[Run, Figure, str]]:
+    """Return the share of good conversations by log: of the last run on each, the set's own log first."""
+    # runs come latest first, so that the first one of a log is its last
+    shares: dict[frozenset[str], tuple[Run, Figure, str]] = {}
+    for run in (*list_runs_of_own_log(site, named), *list_runs_of_set(site, named)):
+        logs = identify_logs_of_run(run)
+        if logs not in shares and (good := estimate_good_share(site, run)):
+            shares[logs] = (run, good, name_log_of_run(run))
 
-    return None
+    # a log in memory may be any of the others: its share stands only where there is no other
+    known = [share for logs, share in shares.items() if logs]
+    return (known or list(shares.values()))[:MAX_RUNS_SHOWN]
 
 
 def list_reports(site: Site) -> dict[str, str]:
@@ -167,12 +179,32 @@ def list_findings(rubric_set: RubricSet | None) -> PageData:
     }
 
 
-LAST_LABELED_QUEUE_QUERY = """
-    SELECT q.id, q.name, count(DISTINCT CASE WHEN s.skip = '' THEN l.text_hash END) AS labeled
-    FROM queues AS q JOIN leases AS l ON l.queue = q.id LEFT JOIN sheets AS s ON s.lease = l.id
-    GROUP BY q.id ORDER BY max(l.rowid) DESC LIMIT 1
+LABELED_QUEUES_QUERY = """
+    SELECT q.* FROM queues AS q JOIN leases AS l ON l.queue = q.id
+    GROUP BY q.id ORDER BY max(l.rowid) DESC LIMIT ?
 """
-"""The queue that somebody labeled last."""
+"""The queues that somebody labeled last."""
+
+
+@dataclass(frozen=True)
+class QueueLeft:
+    """A queue that somebody began to label, how far it is, and the name of its log."""
+
+    queue: QueueRow
+    progress: QueueProgress
+    log: str
+
+
+def find_queue_left(site: Site) -> QueueLeft | None:
+    """Return the queue that somebody labeled last, of those that aren't done; None where all are."""
+    for row in site.store.rows(LABELED_QUEUES_QUERY, [MAX_RUNS_SHOWN]):
+        queue = QueueRow(**row)
+        run = site.run(queue.run)
+        progress = count_progress(site.store, queue, load_run_columns(site, run))
+        if progress.done < progress.wanted:
+            return QueueLeft(queue, progress, name_log_of_run(run))
+
+    return None
 
 
 def list_leading_headlines(

@@ -1,7 +1,8 @@
 """Labeling: queues, and one conversation at a time by keys alone."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -51,6 +52,7 @@ from pollex.web.queues import (
     list_queues,
     repeat_answers,
 )
+from pollex.web.run_logs import identify_logs_of_run, name_log_of_run
 from pollex.web.said import keep_new_answers
 from pollex.web.site import SCORING_COMMANDS, Site, count_seconds_since
 from pollex.web.views import NextPage, PageData, page, post
@@ -81,35 +83,79 @@ def show_queues(site: Site) -> PageData:
 
     return {
         "queues": queue_rows,
+        "logs": {queue.run: name_log_of_run(site.run(queue.run)) for queue, _, _ in queue_rows},
         "kinds": QUEUE_KINDS,
         "runs": scored,
         "site_of": site,
-        "again": find_learning_again(site),
+        "learnings": [] if site.read_only else list_learnings_from_labels(site),
         "bundled": list_bundled_questionnaires(),
     }
 
 
 MIN_NEW_LABELS = 20
-"""New labels after which it is worth to learn again."""
+"""New labels of a log after which it is worth to learn from it."""
 
 NEW_LABELS_QUERY = """
-    SELECT b.run AS run, count(DISTINCT b.text_hash) AS n FROM labels AS b
-    WHERE b.question = ? AND b.value <> ? AND b.time > coalesce(
-        (SELECT max(started) FROM runs WHERE command IN ('learn', 'refit')), '')
-    GROUP BY b.run ORDER BY n DESC
+    SELECT count(DISTINCT text_hash) FROM labels
+    WHERE question = ? AND value <> ? AND time > ? AND run IN (SELECT value FROM json_each(?))
 """
 
 
-def find_learning_again(site: Site) -> dict[str, object] | None:
-    """Return where to learn again with labels that are newer than the last rubrics; None while they are few."""
-    rows = site.store.rows(NEW_LABELS_QUERY, [THUMB_QUESTION, dump_json(None)])
-    number = sum(row["n"] for row in rows)
-    if number < MIN_NEW_LABELS:
-        return None
+@dataclass(frozen=True)
+class LearningFromLabels:
+    """A log whose new labels are enough to learn from it.
 
-    # the log behind the run with the most new labels, if it is still at hand
-    log = find_log_of_run(site, site.run(rows[0]["run"]))
-    return {"n": number, "address": links.link_to_form("learn", log=log, people=True)}
+    Attributes:
+        n: How many labels are newer than its last rubric set.
+        log: Its name; empty if unknown.
+        again: Whether a rubric set was learned from it before.
+        address: The form that learns from it.
+    """
+
+    n: int
+    log: str
+    again: bool
+    address: str
+
+
+def list_learnings_from_labels(site: Site, only_run: Run | None = None) -> list[LearningFromLabels]:
+    """Return the logs with enough labels that are newer than their own last rubric set.
+
+    Args:
+        only_run: A run on the log that alone counts; None for all logs.
+    """
+    # labels of all runs on one log are labels of that log
+    runs = site.runs()
+    runs_by_log: dict[frozenset[str], list[Run]] = {}
+    for run in runs:
+        runs_by_log.setdefault(identify_logs_of_run(run), []).append(run)
+    if only_run is not None:
+        logs = identify_logs_of_run(only_run)
+        runs_by_log = {logs: runs_by_log[logs]}
+
+    learnings = []
+    for logs, runs_on_log in runs_by_log.items():
+        # of logs in memory nobody knows which they are: any learning may have been from them
+        learned = find_last_learning(runs_on_log if logs else runs)
+        ids = dump_json([run.id for run in runs_on_log])
+        number = site.store.value(NEW_LABELS_QUERY, [THUMB_QUESTION, dump_json(None), learned, ids])
+        if number >= MIN_NEW_LABELS:
+            log = find_log_of_run(site, runs_on_log[0])
+            learnings.append(
+                LearningFromLabels(
+                    number,
+                    name_log_of_run(runs_on_log[0]),
+                    bool(learned),
+                    links.link_to_form("learn", log=log, people=True),
+                )
+            )
+
+    return sorted(learnings, key=lambda learning: -learning.n)
+
+
+def find_last_learning(runs: Iterable[Run]) -> str:
+    """Return when one of some runs last began to learn rubrics; empty where none did."""
+    return max((run.started for run in runs if run.command in ("learn", "refit")), default="")
 
 
 @post("/api/queues")
@@ -214,7 +260,9 @@ def show_sheet(
             questions.append(question)
 
     return {
-        "again": None if find_guest(request) or site.read_only else find_learning_again(site),
+        "learnings": []
+        if find_guest(request) or site.read_only
+        else list_learnings_from_labels(site, run),
         "words": QUEUE_KINDS[queue.kind][0],
         "left": left,
         "lease": lease_row,

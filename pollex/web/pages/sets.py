@@ -178,7 +178,7 @@ def show_rubric(
         "reasons": [reason for reason in rubric_set.reasons if reason.id in rubric.reason_ids],
         "merged": [dropped for dropped in rubric_set.dropped if dropped.duplicate_of == rubric.id],
     }
-    panels = list_panels("rubric.html", site, rubric=rubric)
+    panels = list_panels("rubric.html", site, named=named, rubric=rubric)
     if as_json:
         # programs get the figures of rooms, too
         for _, figures in panels:

@@ -162,7 +162,7 @@ async def test_a_form_without_a_script_goes_on_to_the_next_conversation_and_home
     assert second != first
     assert own.value("SELECT value FROM labels") == '"down"'
     page = re.sub(r"\s+", " ", (await web.get("/")).text)
-    assert f'href="/label/{of}">Mondays</a>: 1' in page
+    assert f'href="/label/{of}">Mondays</a> of <span dir="auto">log.jsonl</span>: 1 of ' in page
 
 
 async def test_a_changed_answer_is_a_new_row_and_the_last_one_counts(
@@ -545,7 +545,7 @@ async def test_a_thumb_given_while_reading_is_of_its_own_kind_and_changes_no_bli
     assert ('"judge": "bob"' in export, '"judge": "ann"' in export) == (True, False)
 
 
-async def test_after_twenty_new_labels_learning_again_is_offered_with_them(
+async def test_after_twenty_new_labels_learning_is_offered_with_them(
     nothing: AsyncClient, tmp_path: Path
 ) -> None:
     log = write_log(tmp_path / "talks.jsonl", small_log(30))
@@ -555,14 +555,15 @@ async def test_after_twenty_new_labels_learning_again_is_offered_with_them(
     queue = json.loads(made.out.splitlines()[-1])["queue"]
     conversations = set[str]()
     page = ""
-    while "Learn again" not in page:
+    while ">Learn</a>" not in page:
         at = (await nothing.post(f"/api/queues/{queue}/next", json={"who": "ann"})).json()
         kept = {"who": "ann", "lease": at["lease"], "value": "up"}
         assert (await nothing.post("/api/labels", json=kept)).status_code == 200
         conversations.add(at["conversation"])
         page = (await nothing.get(f"/label/{queue}")).text
     assert len(conversations) == 20, "one that comes twice counts once"
-    (form,) = re.findall(r'href="([^"]+)">Learn again', page)
+    assert "Learn again" not in page, "nothing was learned yet"
+    (form,) = re.findall(r'href="([^"]+)">Learn</a>', page)
     filled = (await nothing.get(unescape(form))).text
     assert 'value="log,person,adjudicated"' in filled
 

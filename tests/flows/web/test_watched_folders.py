@@ -206,7 +206,7 @@ async def test_alerts_stand_first_at_home_until_somebody_has_seen_them(own: Stor
         await client.post("/api/watch/seen", json={})
         after = (await client.get("/")).text
         watched = (await client.get("/watch")).text
-    assert home.index("Worse than before") < home.index("sentences that tell")
+    assert home.index("Worse than before") < home.index("good conversations from bad ones")
     assert "Worse than before" not in after
     assert "The assistant refuses." in watched
     assert "secret" not in told

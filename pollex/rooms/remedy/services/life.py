@@ -7,7 +7,7 @@ else its id.
 import getpass
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -367,6 +367,8 @@ def build_lives(
     store: Store,
     rubrics: Sequence[Rubric | Mapping[str, object]],
     read_seen: Callable[[Run], list[ScoredConversation]] | None = None,
+    *,
+    counted_runs: Container[str] | None = None,
 ) -> list[RubricLife]:
     """Return the lives of some rubrics of an open store.
 
@@ -374,12 +376,14 @@ def build_lives(
 
     Args:
         read_seen: Returns what `read_held_rubrics` does, where somebody keeps it.
+        counted_runs: Ids of the runs whose conversations count; None for all.
     """
     # conversations by id: a later run's scores take the place of an earlier one's
     every = list_stored_runs(store)
     scored_by_id: dict[str, tuple[ScoredConversation, dict[str, set[str]]]] = {}
     for run in every:
-        if run.command in SCORING_COMMANDS and run.status in FINISHED_STATUSES:
+        counts = counted_runs is None or run.id in counted_runs
+        if counts and run.command in SCORING_COMMANDS and run.status in FINISHED_STATUSES:
             rows = store.rows(
                 "SELECT payload FROM facts WHERE run = ? AND kind = 'rubric'",
                 [run.id],

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from pollex.rooms.remedy.services.life import SCORING_COMMANDS
 from pollex.web import links
 from pollex.web.hooks import MenuEntry, PageLink, PagePanel, make_run_check
-from pollex.web.site import Site
+from pollex.web.run_logs import list_runs_of_set, name_log_of_run
+from pollex.web.site import NamedSet, Site
 
 REMEDIES_PATH = "/remedies"
 
@@ -49,7 +51,20 @@ def show_life_of_rubric(site: Site, about: Mapping[str, Any]) -> Mapping[str, An
     """Tell the life of a rubric on its page."""
     from pollex.rooms.remedy.web.pages.states import get_lives  # it needs this module
 
-    return {"life": get_lives(site, [about["rubric"]])[0]}
+    named = about["named"]
+    # another log of the store may have a rubric of the same id
+    life = get_lives(site, [about["rubric"]], list_runs_of_set(site, named))[0]
+    return {"life": life, "logs_of_lives": list_scored_logs(site, named)}
+
+
+def list_scored_logs(site: Site, named: NamedSet) -> list[str]:
+    """Return the names of the logs whose conversations count in the lives of a set's rubrics."""
+    names = {}
+    for run in list_runs_of_set(site, named):
+        if run.command in SCORING_COMMANDS:
+            names[name_log_of_run(run)] = run
+
+    return [name for name in names if name]
 
 
 def list_open_rubrics(site: Site, about: Mapping[str, Any]) -> Mapping[str, object] | None:
@@ -58,11 +73,11 @@ def list_open_rubrics(site: Site, about: Mapping[str, Any]) -> Mapping[str, obje
 
     named = about["named"]
     if named:
-        lives = list_open_lives(site, named.rubric_set)
+        lives = list_open_lives(site, named)
     else:
         lives = []
 
-    return {"open": lives} if lives else None
+    return {"open": lives, "logs_of_lives": list_scored_logs(site, named)} if lives else None
 
 
 HOOKS = (

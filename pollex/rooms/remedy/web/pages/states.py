@@ -12,21 +12,28 @@ from pollex.rooms.remedy.services.life import (
 )
 from pollex.rubrics.headlines import list_headlines
 from pollex.rubrics.records import ChosenRubric
-from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.held import ScoredConversation, read_held_rubrics
 from pollex.store.runs import Run
 from pollex.web import links
 from pollex.web.faults import RequestError
 from pollex.web.forms import LongText, NameText, ShortText
 from pollex.web.pages.sets import get_rubric
+from pollex.web.run_logs import list_runs_of_set
 from pollex.web.site import NamedSet, Site
 from pollex.web.views import NextPage, post
 
 MAX_OPEN_RUBRICS = 12
 
 
-def get_lives(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
-    """Return the lives of rubrics, counted anew when a run has ended or something was said; runs are read once."""
+def get_lives(
+    site: Site, rubrics: Sequence[ChosenRubric], runs: Sequence[Run] | None = None
+) -> list[RubricLife]:
+    """Return the lives of rubrics, counted anew when a run has ended or something was said; runs are read once.
+
+    Args:
+        runs: Those whose conversations count; None for all.
+    """
+    counted_runs = None if runs is None else frozenset(run.id for run in runs)
 
     # what a run saw doesn't change once it has ended
     def seen(run: Run) -> list[ScoredConversation]:
@@ -42,10 +49,11 @@ def get_lives(site: Site, rubrics: Sequence[ChosenRubric]) -> list[RubricLife]:
     key = (
         "lives",
         *(rubric.id for rubric in rubrics),
+        "all" if counted_runs is None else " ".join(sorted(counted_runs)),
         str(ended),
         str(last_said),
     )
-    return site.kept(key, lambda: build_lives(site.store, rubrics, seen))
+    return site.kept(key, lambda: build_lives(site.store, rubrics, seen, counted_runs=counted_runs))
 
 
 CHANGE_MARK_COLUMNS = ("count(finished) FROM runs", "max(rowid) FROM facts")
@@ -75,16 +83,19 @@ def keep_state(
     return links.link_to_rubric(named.id, rubric.id), {"state": str(remark)}
 
 
-def list_open_lives(site: Site, rubric_set: RubricSet) -> list[RubricLife]:
+def list_open_lives(site: Site, named: NamedSet) -> list[RubricLife]:
     """Return what goes wrong and is not accepted or mended: what is back again first, then the most thumbs down.
 
-    Hints are only there where somebody said something of them.
+    Hints are only there where somebody said something of them. Counted is what was scored by this
+    set: another log's set may have a rubric of the same id.
     """
+    rubric_set = named.rubric_set
     # rubrics that lead the list of what goes wrong
     leads = {headline.rubric.id for headline in list_headlines(rubric_set.rubrics, "dsat")}
     every = get_lives(
         site,
         [rubric for rubric in rubric_set.rubrics if rubric.polarity == "dsat"],
+        list_runs_of_set(site, named),
     )
     # else there is nothing to say but what was learned
     has_history = any(len(life.weeks) > 1 or life.state for life in every)
