@@ -42,6 +42,7 @@ from pollex.web.kept_commands import (
     list_named_addresses,
 )
 from pollex.web.logs_at_hand import BUNDLED_GROUP_FIELD, BUNDLED_LOG_ID, list_available_logs
+from pollex.web.output_names import OUT_OPTION, find_free_path, rename_output
 from pollex.web.site import NamedSet, Site
 from pollex.web.typed_endpoints import require_endpoint
 
@@ -170,7 +171,7 @@ def read_form(
     if folder := _make_exchange_folder(site, door, values, typed):
         words.append(f"--assistant={folder}")
     if door.result:
-        words.append(f"--out={find_free_path(site.store.folder, door.result)}")
+        words.append(f"{OUT_OPTION}={find_free_path(site, door.result)}")
 
     words.append(f"--store={site.store.folder}")
     return CommandForm(
@@ -462,21 +463,6 @@ def _drop_idle_limits(values: Mapping[str, object], *, is_asked: bool) -> Option
     return dict(values)
 
 
-def find_free_path(store: Path, name: str) -> Path:
-    """Return a name beside the store that no file has yet: what pollex writes stands there as from a terminal."""
-    # relative to the server's own folder, in which the command works, too
-    folder = Path(os.path.relpath(store.absolute().parent))
-    stem, _, ending = name.rpartition(".")
-    # later files have a number before the ending, from 2 on
-    number = 1
-    path = folder / name
-    while path.exists():
-        number += 1
-        path = folder / f"{stem}-{number}.{ending}"
-
-    return path
-
-
 def remember_form(site: Site, begun: CommandForm) -> CommandForm:
     """Keep what was asked for in memory, to show it again; the oldest go."""
     site.begun[begun.id] = begun
@@ -504,21 +490,27 @@ def start_command(site: Site, begun: CommandForm, *, planned: bool = False) -> C
     if begun.assistant is not None:
         variables[ASSISTANT_KEY_VARIABLE] = begun.assistant.environment(site.keys)[KEY_VARIABLE]
 
-    words = (*begun.words, "--json", *(("--dry-run",) if planned else ()))
     # where the command's page leads back to: the plan's own page, or the form as it was filled in
     if planned:
         back = f"{links.PLAN_PATH}/{begun.id}"
     else:
         back = links.link_to_form(begun.door.slug, begun=begun.id)
 
-    return site.children.start(
-        f"Plan: {begun.title}" if planned else begun.title,
-        words,
-        back=back,
-        environment=variables,
-        quick=planned or begun.door.quick,
-        keeps_result=not planned,
-    )
+    # named and queued in one turn: another command may have taken the name since the form was read
+    with site.turn:
+        if planned:
+            words = (*begun.words, "--json", "--dry-run")
+        else:
+            words = (*rename_output(site, begun.words, begun.door.result), "--json")
+
+        return site.children.start(
+            f"Plan: {begun.title}" if planned else begun.title,
+            words,
+            back=back,
+            environment=variables,
+            quick=planned or begun.door.quick,
+            keeps_result=not planned,
+        )
 
 
 def shows_plan_first(begun: CommandForm) -> bool:

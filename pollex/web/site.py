@@ -90,8 +90,8 @@ class Site:
         receiving: How many uploads are on their way.
         reader: Looks at logs, in a process of its own.
         watcher: Looks at folders, once `watching.get_watcher` has made it.
-        turn: Held by whoever gives out or keeps labels: no conversation is given out once too
-            often.
+        turn: Held by whoever gives out or keeps labels, or names what a command writes: no
+            conversation and no name is given out once too often.
     """
 
     store: Store

@@ -32,10 +32,11 @@ from pollex.usecases.score import ScoreLogs
 from pollex.usecases.use_case import iterate_options
 from pollex.web import links
 from pollex.web.alerts import Alert
-from pollex.web.begun import find_free_path, write_set_word
+from pollex.web.begun import write_set_word
 from pollex.web.children import Child
 from pollex.web.controls import make_option_words
 from pollex.web.logs_at_hand import may_be_log
+from pollex.web.output_names import find_free_path
 from pollex.web.site import Site
 from pollex.web.typed_endpoints import require_endpoint
 from pollex.web.webhook import tell_webhook
@@ -343,13 +344,11 @@ class Watcher:
             # options of reading as a log of the same columns has them; a new file for the scores
             words = ["score", file.path, f"--rubrics={write_set_word(self.site, named)}"]
             words += self._reading_words(path)
-            out = find_free_path(self.site.store.folder, f"scores-{path.stem}.parquet")
-            words += [f"--out={out}", f"--store={self.site.store.folder}", "--json"]
-            child = self.site.children.start(
-                f"Score {path.name}",
-                words,
-                back=links.WATCH_PATH,
-            )
+            with self.site.turn:
+                out = find_free_path(self.site, f"scores-{path.stem}.parquet")
+                words += [f"--out={out}", f"--store={self.site.store.folder}", "--json"]
+                title = f"Score {path.name}"
+                child = self.site.children.start(title, words, back=links.WATCH_PATH)
         except PollexError as error:
             # it isn't tried again: its page says why
             self._note(key, replace(file, state="failed", why=error.what))
