@@ -273,16 +273,19 @@ def _load_language(path: Path) -> OtherLanguage:
 
 
 def _make_phrase_rule(phrase: str, negations: str) -> WordRule:
-    """Make the rule of a phrase; one without a negation is ruled out by one before it."""
+    """Make the rule of a phrase; one without a negation is ruled out by one before it or within it."""
     words = []
     for part in phrase.split():
         words.extend(_WORD_REGEX.findall(part) or [part])
 
-    # `*` stands for up to five words
-    pattern = r"\W+".join(map(re.escape, words)).replace(r"\W+\*\W+", r"\W+(?:\w+\W+){0,5}?")
-    if re.search(rf"\b(?:{negations})\b", phrase):
-        denied = None
-    else:
+    has_negation = re.search(rf"\b(?:{negations})\b", phrase)
+    # `*` stands for up to five words; "can offer you nothing" is no offer
+    any_word = r"\w+" if has_negation else rf"(?!(?:{negations})\b)\w+"
+    pattern = r"\W+".join(map(re.escape, words)).replace(
+        r"\W+\*\W+", rf"\W+(?:{any_word}\W+){{0,5}}?"
+    )
+    denied = None
+    if not has_negation:
         denied = rf"(?<!\w)(?:{negations})\W+(?:\w+\W+)?{pattern}"
 
     return WordRule(
