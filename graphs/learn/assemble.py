@@ -42,6 +42,7 @@ from pollex.rubrics.learning.measured import (
     PlainMethods,
     TrainingScores,
     UnseenScores,
+    flag_mostly_neutral_rubrics,
     list_judged_occasions,
     list_merged_families,
     make_calibrator_record,
@@ -79,6 +80,7 @@ from pollex.rubrics.records import (
 )
 from pollex.rubrics.rubric import (
     ANSWERED_BY_BUILT_IN_JUDGE,
+    Polarity,
     Reason,
     Rubric,
     has_rubrics_written_by_model,
@@ -91,9 +93,11 @@ from pollex.rubrics.worth import (
     count_thumbs,
     describe_doubt_about_rubric,
     do_thumbs_contradict_side,
+    get_counted_thumbs,
     shrink_evidence_for_rubric_choice,
 )
 from pollex.selection.losses import AlphaScore
+from pollex.selection.multi_split import compute_fisher_p_values_of_rubrics
 from pollex.selection.threshold import fit_logistic_calibration_curve
 from pollex.text import format_count
 
@@ -282,6 +286,9 @@ def make_records_of_chosen_rubrics(
     )
     standings = make_standings_of_chosen_rubrics(material, selection, training)
     worths = add_evidence_of_rubrics_no_fold_measured(material, training, standings, worths)
+    worths = mark_neutral_evidence(
+        worths, flag_mostly_neutral_rubrics(table, training or measured, chosen)
+    )
     alone = measure_rubrics_alone(material, training, by)
     beside = measure_further_signals(chosen, unseen)
     # families and twins: what is told under another rubric
@@ -438,6 +445,9 @@ def reconcile_standings_with_evidence(
         lowered[rubric.id] = standing.model_copy(
             update={"clear": not describe_doubt_about_rubric(worth, rubric.polarity)}
         )
+        # p is 1 where labels can't tell, which makes it a hint
+        if worth.neutral or not do_counts_bear_standing_out(standing, worth, rubric.polarity):
+            lowered[rubric.id] = standing.model_copy(update={"p": 1.0})
         if (
             lowered[rubric.id].word != "hint"
             and standing.by == "halvings"
@@ -453,6 +463,39 @@ def reconcile_standings_with_evidence(
                 shrunk[rubric.id] = corrected
 
     return lowered, shrunk
+
+
+def mark_neutral_evidence(
+    worths: Mapping[str, RubricEvidence], mostly_neutral: Mapping[str, bool]
+) -> dict[str, RubricEvidence]:
+    """Mark what holds with neutral answers alone, by rubric."""
+    marked = {}
+    for id_, worth in worths.items():
+        marked[id_] = worth.model_copy(update={"neutral": mostly_neutral[id_]})
+
+    return marked
+
+
+def do_counts_bear_standing_out(
+    standing: StandingRecord, worth: RubricEvidence, side: Polarity
+) -> bool:
+    """Tell whether the counts beside a standing show it, too, where they are of fewer conversations.
+
+    Labels that a queue preferred take part in halvings, and are in no count: what only they bear
+    out has nothing that a reader could check.
+    """
+    counted = get_counted_thumbs(worth)
+    if counted.holds.n >= standing.n:
+        return True
+
+    held = np.arange(counted.there.n + counted.others.n) < counted.there.n
+    up = np.ones(len(held), dtype=bool)
+    # thumbs down come first on both sides
+    for start, share in ((0, counted.there), (counted.there.n, counted.others)):
+        up[start : start + round((share.value or 0.0) * share.n)] = False
+
+    p = compute_fisher_p_values_of_rubrics(held[:, np.newaxis], up, np.array([side == "sat"]))
+    return bool(p[0] <= PROVEN_LEVEL)
 
 
 def is_proven_by_labels(standing: StandingRecord | None) -> bool:

@@ -107,6 +107,8 @@ class RubricEvidence(Record):
             enough, `MIN_CONVERSATIONS_OF_SAME_OCCASION`, whatever their thumbs; else with all others.
         counted: What is counted in all labeled conversations, those that chose it too, with nothing
             shrunk; None in sets of before.
+        neutral: Whether most answers where it holds are the middle option, only just above the
+            middle on average: no finding.
     """
 
     holds: Figure
@@ -118,6 +120,7 @@ class RubricEvidence(Record):
     down_within: Figure | None = None
     compared: Literal["occasion", "elsewhere"] = "elsewhere"
     counted: CountedThumbs | None = None
+    neutral: bool = False
 
     @property
     def down_others(self) -> Figure:

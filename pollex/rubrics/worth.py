@@ -384,8 +384,9 @@ def describe_evidence_of_rubric(worth: RubricEvidence) -> str:
             f"where this holds, {format_hits(others)} where it doesn't."
         )
 
+    holds = "Answers lean to it, most of them still “Neutral”," if worth.neutral else "Holds"
     return (
-        f"Holds in {there.n} of {n} conversations: {format_thumbs_down(there)}; "
+        f"{holds} in {there.n} of {n} conversations: {format_thumbs_down(there)}; "
         f"elsewhere {format_hits(others)}{explain_comparison(worth)}."
     )
 

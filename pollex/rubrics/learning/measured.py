@@ -536,6 +536,30 @@ def measure_rubric_evidence(
     return worths
 
 
+def flag_mostly_neutral_rubrics(
+    table: GivenAnswers,
+    conversations: Sequence[Conversation],
+    chosen: Sequence[Rubric],
+) -> dict[str, bool]:
+    """Tell whether most answers where a rubric holds are the middle option, by rubric.
+
+    It holds where the mean answer is above the middle, however little; pages show the likeliest.
+    """
+    # a scale with an even number of options has no middle one
+    if not table.options % 2:
+        return dict.fromkeys((rubric.id for rubric in chosen), False)
+
+    held = table.held(conversations, chosen)
+    # unanswered is never the middle
+    probabilities = np.nan_to_num(table.probabilities(conversations, chosen))
+    middle = probabilities.argmax(axis=2) == table.options // 2
+    mostly = {}
+    for rubric, here, neutral in zip(chosen, held.T, middle.T, strict=True):
+        mostly[rubric.id] = bool(here.any() and neutral[here].mean() > 0.5)
+
+    return mostly
+
+
 def list_judged_occasions(
     table: GivenAnswers,
     chosen: Sequence[Rubric],

@@ -2,10 +2,16 @@
 
 import numpy as np
 import pytest
+from small_logs import conversation
 
-from pollex.graphs.learn.assemble import reconcile_standings_with_evidence
+from pollex.graphs.learn.assemble import (
+    mark_neutral_evidence,
+    reconcile_standings_with_evidence,
+)
 from pollex.measures.intervals import Figure
 from pollex.rubrics.learning.crossfit import Candidates
+from pollex.rubrics.learning.material import GivenAnswers
+from pollex.rubrics.learning.measured import flag_mostly_neutral_rubrics
 from pollex.rubrics.records import ChosenRubric, StandingRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import (
@@ -195,6 +201,61 @@ def test_what_is_no_different_within_its_occasion_is_in_doubt_though_it_differs_
     )
     assert standings[rubric.id].word == "likely", "a step lower: never proven where unclear"
     assert worths[rubric.id] == same
+
+
+@pytest.mark.parametrize(("labels", "word"), [(50, "hint"), (25, "proven")])
+def test_what_only_labels_without_counts_bear_out_is_a_hint(labels: int, word: str) -> None:
+    # 1 of 1 thumbs down where it holds, 1 of 24 elsewhere
+    held = np.arange(25) < 1
+    up = ~np.isin(np.arange(25), (0, 1))
+    evidence = compute_evidence_of_rubric(held, up)
+    evidence = evidence.model_copy(
+        update={"counted": count_thumbs(held, up, np.arange(25), None, evidence)}
+    )
+    rubric = Rubric(id="no-table", text="It couldn't book.", polarity="dsat")
+    standing = StandingRecord(p=0.01, n=labels, by="halvings")
+    standings, _ = reconcile_standings_with_evidence(
+        [rubric], {rubric.id: standing}, {rubric.id: evidence}
+    )
+    assert standings[rubric.id].word == word
+
+
+def test_counts_of_fewer_conversations_that_show_it_too_keep_the_standing() -> None:
+    plain = compute_evidence_of_rubric(HELD, thumbs(32, 6, 20))
+    rubric = Rubric(id="no-table", text="It couldn't book.", polarity="dsat")
+    standing = StandingRecord(p=0.01, n=2 * N, by="halvings")
+    standings, _ = reconcile_standings_with_evidence(
+        [rubric], {rubric.id: standing}, {rubric.id: plain}
+    )
+    assert standings[rubric.id].word == "proven"
+
+
+def test_what_holds_by_neutral_answers_alone_is_a_hint_and_says_so() -> None:
+    conversations = [conversation(("u", "Hi"), id_=str(number)) for number in range(4)]
+    last_word = Rubric(id="last", text="It has the last word.", polarity="dsat")
+    fails = Rubric(id="fails", text="It couldn't book.", polarity="dsat")
+    table = GivenAnswers("expected")
+    for turns in conversations:
+        # a little above the middle, and clearly above it
+        table.distributions[turns.id] = {
+            "last": (0.0, 0.1, 0.7, 0.2, 0.0),
+            "fails": (0.0, 0.1, 0.2, 0.7, 0.0),
+        }
+        table.values[turns.id] = {"last": 5.25, "fails": 6.5}
+    neutral = flag_mostly_neutral_rubrics(table, conversations, [last_word, fails])
+    assert neutral == {"last": True, "fails": False}
+
+    plain = compute_evidence_of_rubric(HELD, thumbs(32, 6, 20))
+    worths = mark_neutral_evidence({"last": plain, "fails": plain}, neutral)
+    standing = StandingRecord(p=0.01, n=N, by="halvings")
+    standings, worths = reconcile_standings_with_evidence(
+        [last_word, fails], {"last": standing, "fails": standing}, worths
+    )
+    assert (standings["last"].word, standings["fails"].word) == ("hint", "proven")
+    assert describe_evidence_of_rubric(worths["last"]).startswith(
+        "Answers lean to it, most of them still “Neutral”, in 40 of 200 conversations"
+    )
+    assert describe_evidence_of_rubric(worths["fails"]).startswith("Holds in 40 of 200")
 
 
 def test_shares_of_an_occasion_are_corrected_for_the_choice_as_those_of_all_others() -> None:
