@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from pollex.agents.embedded.events.occasions import find_occasions_of_rubrics
 from pollex.agents.embedded.evidence import contradicts_usual_side, describe_basis_of_judgment
 from pollex.agents.embedded.judge import EmbeddedJudge
 from pollex.agents.embedded.signals import measure_wording_signals
+from pollex.agents.mixed import DividingJudge
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation
 from pollex.conversations.logs import flag_positive_labels
-from pollex.conversations.splits import number_dependent_blocks
+from pollex.conversations.splits import flag_queue_preferred, number_dependent_blocks
 from pollex.graphs.learn.state import LearnContext
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.classification import Assessment, assess_scores_against_labels
@@ -36,7 +38,10 @@ from pollex.rubrics.headlines import (
 )
 from pollex.rubrics.learning.choice import list_rubrics_to_choose_from
 from pollex.rubrics.learning.circumstances import find_explaining_circumstance, list_circumstances
-from pollex.rubrics.learning.crossfit import assign_conversations_to_folds
+from pollex.rubrics.learning.crossfit import (
+    assign_conversations_to_folds,
+    list_conversations_with_thumb,
+)
 from pollex.rubrics.learning.material import GivenAnswers, Material
 from pollex.rubrics.learning.measured import (
     PlainMethods,
@@ -98,8 +103,12 @@ from pollex.rubrics.worth import (
 )
 from pollex.selection.losses import AlphaScore
 from pollex.selection.multi_split import compute_fisher_p_values_of_rubrics
+from pollex.selection.netsat import sum_rubric_columns_in_order
 from pollex.selection.threshold import fit_logistic_calibration_curve
 from pollex.text import format_count
+
+MIN_CONVERSATIONS_OF_SPREAD = 20
+"""Conversations drawn at random from which on NetSAT's spread is of these alone."""
 
 CHOICE_WIDENING_FACTOR = 1.2
 """How much wider the interval of a cross-fitted AUC is than one of scores that nobody chose: in planted worlds of 250
@@ -113,11 +122,13 @@ def assemble_rubric_set(
     fitted: FittedThumbs,
     selection: dict[str, Any],
     comparison: dict[str, Any],
+    netsat_of_set: Floats,
     pool_values: Floats | None = None,
 ) -> tuple[RubricSet, tuple[LabelledScore, ...]]:
     """Fit θ, window and probability, then measure what rubrics say of conversations that they did not see.
 
     Args:
+        netsat_of_set: See `compute_netsat_of_set`.
         pool_values: See `get_held_out_values_of_pool`.
     """
     settings = material.settings
@@ -229,7 +240,7 @@ def assemble_rubric_set(
         tone=fitted.tone,
         segments=segments,
         remarks=find_frequent_remarks((*training, *material.held_out)),
-        spread=make_spread_record(taught.own),
+        spread=make_spread_record(netsat_of_set),
         found_nothing=measure_share_without_reason(live.extractions) if reader else None,
         never=never_counts,
     )
@@ -529,6 +540,42 @@ def write_language_notes(training: Sequence[Conversation]) -> list[str]:
     if not (reason := explain_rubrics_lacking_by_language(training)):
         return []
     return [f"{reason}." if detect_log_language(training) else f"{NO_EVENTS_NOTE}: {reason}."]
+
+
+async def compute_netsat_of_set(live: LearnContext, material: Material) -> Floats:
+    """Compute NetSAT of labeled conversations as the set gives it to new ones `[conversation]`.
+
+    The built-in judge answers what it has studied by scales learned without it, one a fold. The set
+    keeps one scale, and what is spread over five is unlike the same conversations on one.
+    """
+    judge = live.roles.judge
+    chosen = material.chosen
+    conversations = list_conversations_with_thumb(
+        material.table.answered((*material.training, *material.held_out), chosen)
+    )
+    # what a queue preferred is unlike the log that it is of
+    drawn = list(compress(conversations, ~flag_queue_preferred(conversations)))
+    if len(drawn) >= MIN_CONVERSATIONS_OF_SPREAD:
+        conversations = drawn
+
+    values, _ = material.table.matrix(conversations, chosen)
+    built_in = judge.built_in if isinstance(judge, DividingJudge) else judge
+    if isinstance(built_in, EmbeddedJudge):
+        answers = GivenAnswers(material.table.rule, never_counts=material.table.never_counts)
+        places = []
+        for place, rubric in enumerate(chosen):
+            if built_in is judge or rubric.answered_by == ANSWERED_BY_BUILT_IN_JUDGE:
+                places.append(place)
+
+        asked = [chosen[place] for place in places]
+        questions = [Question.about(rubric, material.judge_record.scale) for rubric in asked]
+        without_folds = built_in.without_folds()
+        for conversation in conversations:
+            answers.take(conversation.id, await without_folds.judge(conversation, questions))
+
+        values[:, places] = answers.matrix(conversations, asked)[0]
+
+    return np.asarray(sum_rubric_columns_in_order(values.T, len(conversations)))
 
 
 async def get_held_out_values_of_pool(live: LearnContext, material: Material) -> Floats | None:

@@ -18,7 +18,11 @@ from pollex.graphs.batches import (
 )
 from pollex.graphs.context import Context, get_resources_of_thread
 from pollex.graphs.findings import shorten_text_to_state_line
-from pollex.graphs.learn.assemble import assemble_rubric_set, get_held_out_values_of_pool
+from pollex.graphs.learn.assemble import (
+    assemble_rubric_set,
+    compute_netsat_of_set,
+    get_held_out_values_of_pool,
+)
 from pollex.graphs.learn.state import LearnContext, LearnState
 from pollex.graphs.learn.write_rubrics import (
     BatchOutcome,
@@ -512,6 +516,7 @@ async def assess(state: LearnState, runtime: Runtime[Context]) -> LearnState:
             fitted,
             selection,
             comparison,
+            await compute_netsat_of_set(live, material),
             values,
         )
         span.outputs([rubrics.rubrics_digest])

@@ -178,6 +178,14 @@ class EmbeddedJudge:
 
         return other
 
+    def without_folds(self) -> Self:
+        """Return the judge as a set has it: it answers what it has studied by its one scale, too."""
+        other = copy(self)
+        other._folds = {}
+        other._known = {}
+
+        return other
+
     def understood(self, rubric: Rubric) -> Rubric:
         """Return the rubric with evidence for a person's words."""
         return find_evidence_for_own_words(rubric, self.embedder)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 from httpx2 import Response
 from known_judges import with_judges
@@ -355,6 +356,20 @@ def test_scores_of_logs_unlike_the_sets_own_are_not_called_calibrated(
     assert not pollex("score", learnt.log, *given).last["unlike"]
     few = pollex("score", write_log(Path("few.jsonl"), bad[:5]), *given).last
     assert "drift" not in few
+
+
+def test_a_sets_spread_is_of_the_scores_that_it_gives(
+    pollex: Pollex, learnt: Learnt, store: Path
+) -> None:
+    given = ("--rubrics", learnt.rubrics, "--store", store, "--out", "scores.jsonl", "--json")
+    own = pollex("score", learnt.log, *given).last
+    # its own log is spread exactly alike: answers by folds are none that it gives
+    netsat = [row["netsat"] for row in read_back(Path("scores.jsonl")) if row["netsat"] is not None]
+    spread = RubricSet.load(learnt.rubrics).spread
+    assert spread is not None
+    bins = np.searchsorted(spread.edges, netsat, side="right")
+    assert np.bincount(bins, minlength=len(spread.counts)).tolist() == list(spread.counts)
+    assert own["drift"]["value"] == pytest.approx(0)
 
 
 JUDGES = ["=cmd", "o'hara"]

@@ -6,6 +6,7 @@ import pytest
 from pollex.measures.drift import (
     compute_expected_log_loss,
     compute_population_stability_index,
+    is_drift_significant,
     measure_stability_of_two_samples,
 )
 from pollex.measures.share import (
@@ -93,3 +94,24 @@ def test_a_population_that_moved_is_marked_and_samples_of_one_seldom_or_of_one_v
 def test_sure_probabilities_foretell_no_loss() -> None:
     assert compute_expected_log_loss(np.array([0.0, 1.0])) == 0
     assert compute_expected_log_loss(np.array([0.5])) == pytest.approx(np.log(2))
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_halves_of_one_log_are_rarely_called_unlike(tied: bool) -> None:
+    rng = np.random.default_rng(6)
+    values = rng.normal(size=320)
+    if tied:
+        # built-in answers: most conversations share one of few scores
+        few = np.array([-3.6, -4.4, -13.8, -15.6, -25.2, -25.9, -27.3])
+        values = rng.choice(few, size=320, p=[0.4, 0.25, 0.08, 0.08, 0.08, 0.08, 0.03])
+    alarms = []
+    for _ in range(100):
+        shuffled = rng.permutation(values)
+        alarms.append(
+            is_drift_significant(
+                measure_stability_of_two_samples(shuffled[:160], shuffled[160:], rng, 200)
+            )
+        )
+    assert np.mean(alarms) <= 0.05
+    # what has moved is still told
+    assert is_drift_significant(measure_stability_of_two_samples(values, values - 8, rng))
