@@ -264,19 +264,21 @@ class WaitingWork:
         unit: What waits, in words for `format_count`: `doubtful case`.
         count: Returns how many wait.
         address: Returns where they are answered.
+        more: The unit of several, where it isn't the unit with an s.
     """
 
     command: str
     unit: str
     count: Callable[[Site, Run], int]
     address: Callable[[Run], str]
+    more: str = ""
 
 
 def find_waiting_work(site: Site, run: Run) -> tuple[str, str] | None:
     """Return what of a run waits for people, in words, and where it is answered; None where nothing waits."""
     for kind in list_hooks(WaitingWork):
         if kind.command == run.command and (number := kind.count(site, run)):
-            return f"{format_count(number, kind.unit)} of {run.id}", kind.address(run)
+            return f"{format_count(number, kind.unit, kind.more)} of {run.id}", kind.address(run)
     return None
 
 

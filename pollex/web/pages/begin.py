@@ -33,6 +33,7 @@ from pollex.web.controls import (
     names_a_model,
 )
 from pollex.web.doors.hooks import UseCaseDoor, get_door, list_doors
+from pollex.web.form_of_run import list_fields_of_run
 from pollex.web.forms import LongText, PrefixedFields
 from pollex.web.line_changes import LineChange, list_line_changes
 from pollex.web.logs_at_hand import list_available_logs
@@ -68,6 +69,8 @@ def show_use_case_form(
     sentence: LongText = "",
     drafted: str = "",
     people: bool = False,
+    like: str = "",
+    pairs: int = 0,
 ) -> Response:
     """Show the form of a use case; as it was filled in, where somebody did so before.
 
@@ -75,9 +78,17 @@ def show_use_case_form(
         begun: Of this use case or of another, whose log, set and prompt are taken over.
         sentence: What is added to the prompt that was typed there.
         drafted: Command that drafted a domain profile, which fills in its fields.
+        like: Run whose command fills in the fields.
+        pairs: That people compare.
     """
     door = get_door(door_id)
     before = site.begun.get(begun)
+    # a run is to be done once more, with people
+    if like:
+        typed, logs = list_fields_of_run(site, door, site.run(like))
+        asked = {"o-people": str(pairs)} if pairs > 0 else {}
+        return _show_form(site, door, typed | asked, logs, is_new=True)
+
     # a drafted profile comes into the form that asked for it, with all that was typed there
     if drafted:
         drafted_fields = list_drafted_fields(site.children.find(drafted))

@@ -18,7 +18,7 @@ from pollex.web.begun import find_child_of_run
 from pollex.web.drawings import draw_distribution
 from pollex.web.faults import NotFound
 from pollex.web.forms import RowIndex, WindowSize
-from pollex.web.hooks import IS_READER, list_panels
+from pollex.web.hooks import IS_READER, find_waiting_work, list_panels
 from pollex.web.kept_commands import read_kept_command
 from pollex.web.likeness import measure_unlikeness
 from pollex.web.listing import ListForm, make_listing
@@ -253,9 +253,12 @@ def show_run(
     spans = get_spans(site, run)
     times = sum_times(spans, from_, to)
     states = read_states(site, run, status)
+    # a run that people have to answer has stopped, too, and isn't interrupted
+    waits_for = find_waiting_work(site, run) if status in STOPPED_STATUSES else None
 
     return {
-        "status": "waiting" if states.waiting else status,
+        "status": "waiting" if states.waiting or waits_for else status,
+        "waits_for": waits_for,
         "times": times,
         "whole": from_ is None and to is None,
         "stretch": {"from": from_, "to": to},

@@ -5,8 +5,9 @@ from typing import Any
 from urllib.parse import quote
 
 from pollex.rooms.remedy.services.life import SCORING_COMMANDS
+from pollex.store.runs import Run
 from pollex.web import links
-from pollex.web.hooks import MenuEntry, PageLink, PagePanel, make_run_check
+from pollex.web.hooks import MenuEntry, PageLink, PagePanel, WaitingWork, make_run_check
 from pollex.web.run_logs import list_runs_of_set, name_log_of_run
 from pollex.web.site import NamedSet, Site
 
@@ -80,6 +81,26 @@ def list_open_rubrics(site: Site, about: Mapping[str, Any]) -> Mapping[str, obje
     return {"open": lives, "logs_of_lives": list_scored_logs(site, named)} if lives else None
 
 
+def address_of_remedy(run: Run) -> str:
+    """Lead from a run to what it waits for."""
+    return f"{REMEDIES_PATH}/{run.id}"
+
+
+def make_waiting_work(name: str, unit: str, more: str) -> WaitingWork:
+    """Make what of a remedy waits for people.
+
+    Args:
+        name: What is counted, as `count_waiting` names it.
+    """
+
+    def count(site: Site, run: Run) -> int:
+        from pollex.rooms.remedy.web.waiting import count_waiting  # pages need this module
+
+        return count_waiting(site, run).get(name, 0)
+
+    return WaitingWork("remedy", unit, count, address_of_remedy, more)
+
+
 HOOKS = (
     MenuEntry("Changes", REMEDIES_PATH, "x", 60, make_run_check("remedy")),
     PagePanel("home.html", "web/open_rubrics.html", list_open_rubrics),
@@ -90,4 +111,10 @@ HOOKS = (
     PageLink("child.html", "Answer what it waits for", link_waiting_child),
     PageLink("rubric.html", "What would change this?", link_change_of_rubric),
     PageLink("home.html", "Change something", link_change_of_rubric),
+    make_waiting_work("left", "pair to compare", "pairs to compare"),
+    make_waiting_work(
+        "compared", "compared pair, to go on with,", "compared pairs, to go on with,"
+    ),
+    make_waiting_work("proposals", "proposal to accept", "proposals to accept"),
+    make_waiting_work("replies", "reply to bring", "replies to bring"),
 )

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from pollex.rooms.remedy.agents.assistant import REPLIES_FILE_NAME, TODO_FILE_NAME, read_keyed_lines
-from pollex.rooms.remedy.services.result import PROPOSED_RECORD_NAME, SHEET_RECORD_NAME
+from pollex.rooms.remedy.services.result import (
+    PROPOSED_RECORD_NAME,
+    REMEDY_COMMAND,
+    SHEET_RECORD_NAME,
+    read_browser_choices,
+)
 from pollex.store.resume import read_step_result
 from pollex.store.runs import Run
 from pollex.text import JsonDict
@@ -33,6 +39,12 @@ def list_waiting_proposals(site: Site, run: Run) -> list[JsonDict]:
     return proposals
 
 
+def list_uncompared_pairs(site: Site, run: Run, sheet: Iterable[JsonDict]) -> list[JsonDict]:
+    """Return the pairs of a run's sheet that nobody has compared yet in the browser."""
+    choices = read_browser_choices(site.store, run.id)
+    return [pair for pair in sheet if not choices.get(pair["key"])]
+
+
 def describe_waiting(site: Site, run: Run) -> PageData | None:
     """Return what a run without a verdict waits for, for its page; None where it waits for nobody."""
     if run.command != "remedy" or site.status(run) not in ENDED_STATUSES:
@@ -57,12 +69,33 @@ def describe_waiting(site: Site, run: Run) -> PageData | None:
 
     return {
         "pairs": len(sheet),
+        "left": len(list_uncompared_pairs(site, run, sheet)),
+        "people": run.arguments.get("people"),
         "proposals": proposals,
         "fit": [proposal["name"] for proposal in proposals if not proposal["refused"]],
         "asked": asked,
         "answered": answered,
         "kept": read_kept_command(site, run),
         "folder": site.store.folder,
+    }
+
+
+def count_waiting(site: Site, run: Run) -> dict[str, int]:
+    """Return how much of each kind a run waits for; nothing once it has a verdict."""
+    if read_step_result(site.store, run.id, REMEDY_COMMAND):
+        return {}
+
+    waiting = describe_waiting(site, run)
+    if waiting is None:
+        return {}
+
+    # pairs that nobody has compared come first, then what has been compared and goes on
+    left = waiting["left"]
+    return {
+        "left": left,
+        "compared": 0 if left else waiting["pairs"],
+        "proposals": len(waiting["fit"]),
+        "replies": 0 if waiting["pairs"] else max(0, waiting["asked"] - waiting["answered"]),
     }
 
 

@@ -39,13 +39,15 @@ HOOKS = (
         "Asks the assistant under the old prompt and under yours, at replies that failed, on users "
         "who took no part in finding it, and says: release, try, don't, or not enough seen.",
         "Prove it",
-        first=("logs", "rubrics", "target", "prompt", "edit", "profiles"),
+        first=("logs", "rubrics", "target", "prompt", "edit", "people", "profiles"),
         usual=DEFAULT_LIMITS,
         result="remedy.json",
         helps={
             "prompt": "The system prompt that it has now.",
             "edit": "The whole prompt as you would have it. Empty: the same model proposes changes, "
             "and the run waits until you accept one.",
+            "people": "Blind, in this browser, before the verdict: only people or thumbs can say that a "
+            "change is better. 60 is a good number; 0: nobody is asked.",
             "target": "What goes wrong: one rubric of the set that is chosen above.",
         },
     ),

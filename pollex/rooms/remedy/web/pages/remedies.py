@@ -25,7 +25,11 @@ from pollex.rooms.remedy.services.result import (
     read_browser_choices,
 )
 from pollex.rooms.remedy.web.hooks import REMEDIES_PATH
-from pollex.rooms.remedy.web.waiting import describe_waiting, list_waiting_proposals
+from pollex.rooms.remedy.web.waiting import (
+    describe_waiting,
+    list_uncompared_pairs,
+    list_waiting_proposals,
+)
 from pollex.rubrics.records import ChosenRubric
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.store.resume import iterate_conversations, read_facts_by_id, read_step_result
@@ -37,7 +41,7 @@ from pollex.web.faults import NotFound, NothingToShow
 from pollex.web.forms import LongText, NameText, RowIndex, ShortText
 from pollex.web.listing import find_run_that_asked
 from pollex.web.logs_at_hand import find_log_of_run
-from pollex.web.pages.runs import list_costs
+from pollex.web.pages.runs import ENDED_STATUSES, list_costs
 from pollex.web.pages.sets import get_rubric
 from pollex.web.said import keep_new_answers
 from pollex.web.site import NamedSet, Site
@@ -48,6 +52,8 @@ if TYPE_CHECKING:
     from pollex.services.dry_run import CallPlan
 
 PAIRS_ON_A_PAGE = 20
+USUAL_PAIRS_FOR_PEOPLE = 60
+"""Pairs that the form of a proof with people is filled in with."""
 
 
 @page(REMEDIES_PATH, "remedy_list.html", here="Changes")
@@ -68,6 +74,7 @@ def _build_remedy_row(site: Site, run: Run) -> dict[str, object]:
         "run": run.id,
         "verdict": "",
         "waiting": 0 if record or not sheet else len(sheet),
+        "left": 0 if record or not sheet else len(list_uncompared_pairs(site, run, sheet)),
         "proposed": 0 if record or sheet else len(list_waiting_proposals(site, run)),
     }
     if record:
@@ -145,6 +152,11 @@ def show_remedy(
         if as_json:
             return waiting
         return {"template": "remedy_waits.html"} | waiting
+    if not record and site.status(run) not in ENDED_STATUSES:
+        raise NotFound(
+            f"{run.id} is at work: it has no verdict yet",
+            hint=f"load this page again once it has ended; {links.link_to_run(run.id)} shows how far it is",
+        )
     if not record:
         raise NotFound(
             f"{run.id} proved nothing, or not yet",
@@ -185,6 +197,7 @@ def show_remedy(
         "tab": tab,
         "remedy": prepare_sections(record, ()),
         "size": PAIRS_ON_A_PAGE,
+        "usual_pairs": USUAL_PAIRS_FOR_PEOPLE,
     }
     return data | about | {"said": choices, "asked": len(_read_sheet_by_key(site, run))}
 
@@ -204,6 +217,8 @@ def show_next_pair(site: Site, run: Run, who: ShortText = "") -> PageData:
         "who": who,
         "left": len(left),
         "of": len(sheet),
+        "uncompared": len(list_uncompared_pairs(site, run, sheet.values())),
+        "is_concluded": bool(read_step_result(site.store, run.id, REMEDY_COMMAND)),
         "pair": left[0] if left and who else None,
     }
 

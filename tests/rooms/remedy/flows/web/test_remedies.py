@@ -117,6 +117,23 @@ async def test_what_replies_diffs_and_notes_say_stays_text_and_what_people_choos
     assert 'href="/remedies/remedy-3-' in (await remedies.get("/remedies")).text
 
 
+async def test_where_nobody_was_asked_a_button_leads_to_the_form_with_people(
+    tmp_path: Path,
+) -> None:
+    with made_store(tmp_path / ".pollex", n=3) as store:
+        run = store.begin("remedy", arguments={}, fingerprint={}, versions={})
+        run_coroutine_to_end(store.write_step(run.id, "remedy", KEPT))
+        store.finish(run.id, "done")
+        address = f"/remedies/{run.id}?tab=people"
+        async with client_of(made_app(store)) as client:
+            page = html.unescape((await client.get(address)).text)
+        async with client_of(made_app(store, read_only=True)) as client:
+            shown = (await client.get(address)).text
+    link = f'href="/begin/remedy-run?like={run.id}&pairs=60">Have people compare</a>'
+    assert link in page
+    assert "Have people compare" not in shown
+
+
 async def test_pairs_are_filtered_and_those_forgotten_are_gone(remedies: AsyncClient) -> None:
     filters = {"": [0, 3, 1, 2], "fell": [0, 1], "gained": [3], "differ": [0], "telling": [0, 1, 3]}
     for only, talks in filters.items():
