@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,6 +59,10 @@ TURN_TABLE_ID_NAMES = (*CONVERSATION_ID_NAMES, "run_id", "uuid", "id")
 """In a table of turns, `id` is the turn's own where another field names the conversation."""
 WHOLE_CONVERSATION_ID_NAMES = ("id", *TURN_TABLE_ID_NAMES[:-1], "_id")
 """Of a whole conversation; MongoDB calls its own id `_id`."""
+BARE_ID_NAMES = ("session", "conversation", "thread", "dialog", "dialogue", "ticket")
+"""Fields that hold the id of a whole conversation, or something else: only what looks like an id is one."""
+_BARE_ID_PATTERN = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w.:/@#-]{3,100}\Z")
+"""A word with a letter and a digit: plain numbers are often counted anew for each user."""
 LABEL_FIELD_NAMES = (
     *(
         "label",
@@ -135,6 +140,8 @@ class FieldPicker:
         """
         options = self._options
         id_name = options.id_field or _find_first_present(fields, id_names)
+        if id_name is None and id_names is WHOLE_CONVERSATION_ID_NAMES:
+            id_name = _find_bare_id(fields)
         label_name, number, label = self._label(fields)
         usual = _find_usual_names(tuple(fields))
         # the field of each part: as the options name it, else the first usual one
@@ -587,6 +594,15 @@ def _find_first_present(fields: Collection[str], names: tuple[str, ...]) -> str 
     for name in names:
         if name in fields:
             return name
+    return None
+
+
+def _find_bare_id(fields: JsonObject) -> str | None:
+    for name in BARE_ID_NAMES:
+        value = fields.get(name)
+        if isinstance(value, str) and _BARE_ID_PATTERN.match(value):
+            return name
+
     return None
 
 

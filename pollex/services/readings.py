@@ -69,6 +69,7 @@ class LogReading:
         columns: The columns of its first rows, by which a log of the same fields is known again.
         is_kept: Whether a person said that this is how it is read.
         conversations: How many were read; None where nobody counted yet.
+        thumbs: How many of them have a thumb up, and down; None likewise.
         notes: Why files were left out that came with it.
         folder: Where its files are; given by whoever reads it.
         is_own: Whether this machine and user wrote it down in this very store: else its places are
@@ -85,6 +86,7 @@ class LogReading:
     columns: tuple[str, ...] = ()
     is_kept: bool = False
     conversations: int | None = None
+    thumbs: tuple[int, int] | None = None
     notes: tuple[str, ...] = ()
     folder: Path = field(default=Path(), compare=False)
     is_own: bool = field(default=True, compare=False)
@@ -369,6 +371,7 @@ class _ReadingFile(BaseModel):
     columns: list[str] = []
     is_kept: bool = False
     conversations: int | None = Field(None, ge=0)
+    thumbs: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
     notes: list[str] = []
 
     @model_validator(mode="after")
@@ -404,6 +407,7 @@ def _read_reading(folder: Path) -> LogReading | None:
         # what is left out changes how it is read, which a person then says anew
         is_kept=content.is_kept and options == content.options,
         conversations=content.conversations,
+        thumbs=None if content.thumbs is None else (content.thumbs[0], content.thumbs[1]),
         notes=tuple(content.notes),
         is_own=_is_sealed_here(folder),
     )

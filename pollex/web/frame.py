@@ -35,7 +35,7 @@ from pollex.web.hooks import (
     list_page_links,
     list_visible_menu,
 )
-from pollex.web.run_logs import name_log_of_run
+from pollex.web.run_logs import name_log_of_run, name_logs_of_command
 
 SHARED_STYLE_FILES = ("tokens.css", "parts.css")
 CONTENT_TYPES_BY_ENDING = {
@@ -356,6 +356,7 @@ FILTERS = {
     "moment": format_moment,
     "one_line": format_in_one_line,
     "log_of_run": name_log_of_run,
+    "logs_of_command": name_logs_of_command,
     "quoted": quote_word,
     "resuming": write_resume_command,
     "short_id": shorten_id,

@@ -66,10 +66,14 @@ def _list_brought_logs(site: Site) -> Iterator[AvailableLog]:
         except PollexError:
             continue
 
-        number = reading.conversations
-        count_text = ""
-        if number is not None:
-            count_text = f" ({format_count(number, 'conversation')})"
+        counts = []
+        if reading.conversations is not None:
+            counts.append(format_count(reading.conversations, "conversation"))
+        if reading.thumbs is not None:
+            up, down = reading.thumbs
+            counts.append(f"{up} thumbs up, {down} down" if up or down else "no thumbs")
+
+        count_text = f" ({', '.join(counts)})" if counts else ""
         yield AvailableLog(
             reading.argument,
             f"{reading.name}{count_text}",

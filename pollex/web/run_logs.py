@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from pollex.services.logs import IN_MEMORY_NAME
 from pollex.services.readings import LOGS_FOLDER_NAME, list_readings
 from pollex.store.folder import LOG_COPY_PREFIX
 from pollex.store.runs import Run
 from pollex.web.hooks import IS_READER, SERVED_SITE
+from pollex.web.logs_at_hand import may_be_log
 from pollex.web.site import SCORING_COMMANDS, NamedSet, Site
 
 
@@ -63,6 +64,16 @@ def list_brought_logs_in_command(words: Sequence[str]) -> list[str]:
             names.append(word.removeprefix(LOG_COPY_PREFIX))
 
     return list(dict.fromkeys(names))
+
+
+def name_logs_of_command(words: Sequence[str]) -> str:
+    """Return the names of the logs in the words of a command that pages started; empty if unknown."""
+    names = list_brought_logs_in_command(words)
+    for word in () if names or IS_READER.get() else words:
+        if may_be_log(Path(word)):
+            names.append(PurePath(word).name)
+
+    return " and ".join(names)
 
 
 def name_source(source: str) -> str:

@@ -60,6 +60,12 @@ TIME_FIELD_NAMES = (
     "time",
     "date",
 )
+CONVERSATION_TIME_NAMES = (
+    *TIME_FIELD_NAMES,
+    *("started_at", "startedAt", "start_time", "startTime", "started", "start"),
+    *("begun_at", "began_at", "opened_at", "openedAt"),
+)
+"""Fields of a whole conversation that say when it was had: also those of its beginning."""
 QUESTION_FIELD_NAMES = (
     "request",
     "full_request",
@@ -420,7 +426,7 @@ def detect_date_orders(rows: Iterable[Fields]) -> list[bool]:
 def iterate_metadata_times(metadata: Fields) -> Iterator[float]:
     """Yield the times in usual fields of a conversation's metadata and one level down, in seconds since 1970."""
     places = (metadata, unwrap_object(metadata.get("metadata")))
-    values = (place[name] for place in places for name in TIME_FIELD_NAMES if name in place)
+    values = (place[name] for place in places for name in CONVERSATION_TIME_NAMES if name in place)
     times = chain.from_iterable(value if isinstance(value, list) else [value] for value in values)
     return iterate_plausible_times(parse_timestamp(time) for time in times)
 

@@ -37,6 +37,8 @@ TIME_FIELD_NAMES = (
     "datetime",
     "time",
     "date",
+    *("started_at", "startedAt", "start_time", "startTime", "started", "start"),
+    *("begun_at", "began_at", "opened_at", "openedAt"),
 )
 _OUTCOME_FIELD_PATTERN = re.compile(
     "thumb|label|rating|rated|score|csat|nps|feedback|vote|liked|satisf|sentiment|resolved|solved|outcome|escalat"

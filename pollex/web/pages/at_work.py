@@ -10,6 +10,7 @@ from pollex.web.faults import VersionConflict
 from pollex.web.kept_commands import go_on_with_run, read_kept_command, require_confirmation
 from pollex.web.pages.runs import ENDED_STATUSES, list_stopped_runs, measure_progress
 from pollex.web.results import show_result
+from pollex.web.run_logs import identify_logs_of_run
 from pollex.web.site import SCORING_COMMANDS, Site
 from pollex.web.views import NextPage, PageData, page, post
 
@@ -86,8 +87,11 @@ def find_changes_page(site: Site, run: Run) -> str:
     if run.command not in ("learn", "refit"):
         return ""
 
+    # sets of another log have other rubrics anyway: that is no change
+    logs = identify_logs_of_run(run)
+    runs_on_log = {other.id for other in site.runs() if identify_logs_of_run(other) == logs}
     # sets come latest first, so that the next one is the set before
-    ids = [named.id for named in site.sets().values()]
+    ids = [named.id for named in site.sets().values() if named.run in runs_on_log]
     new = next(
         (named.id for named in site.sets().values() if named.run == run.id),
         "",

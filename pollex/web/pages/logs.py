@@ -345,6 +345,7 @@ def keep_log_reading(
                 options=view["options"],
                 columns=tuple(column["path"] for column in view["columns"]),
                 conversations=view["conversations"],
+                thumbs=(view["rated"]["up"], view["rated"]["down"]),
                 is_kept=True,
             )
         )

@@ -33,7 +33,7 @@ def german(n: int = 12) -> str:
     """A table with German columns, of which the label's words are ones that nobody knows."""
     rows = ["chat_nr;absender;nachricht;zufriedenheit"]
     for number in range(n):
-        word = ("prima", "mies", "")[number % 3]
+        word = ("knorke", "mau", "")[number % 3]
         rows += [
             f"{number};Kunde;Wo ist mein Paket Nummer {number}? Ich warte schon lange darauf.;",
             f"{number};Berater;Das Paket {number} ist unterwegs, bitte haben Sie Geduld.;{word}",
@@ -100,15 +100,15 @@ async def test_a_table_with_german_columns_is_brought_corrected_and_kept(
     words = {row["value"]: (row["counts"], row["is_unknown"]) for row in labeled["values"]}
     assert words == {
         "(empty)": ("none", False),
-        "prima": ("none", True),
-        "mies": ("none", True),
+        "knorke": ("none", True),
+        "mau": ("none", True),
     }
 
     carried = {
         f"opt-{name}": json.dumps(value) if isinstance(value, dict) else value
         for name, value in labeled["options"].items()
     }
-    clicked = {"val-prima": "up", "val-mies": "down"}
+    clicked = {"val-knorke": "up", "val-mau": "down"}
     told = await seen(web, address, **carried, **clicked)
     assert told["rated"] == {"up": 4, "down": 4, "not rated": 4}
 
@@ -119,6 +119,8 @@ async def test_a_table_with_german_columns_is_brought_corrected_and_kept(
     assert kept.status_code == 303, kept.text
     (reading,) = list_readings(empty.folder)
     assert (reading.argument, reading.conversations) == ("log:support", 12)
+    offered = (await web.get("/begin/learn")).text
+    assert "support (12 conversations, 4 thumbs up, 4 down)" in offered
     ended = run_here("inspect", "log:support", "--store", empty.folder)
     assert "4 up, 4 down, 4 not rated" in ended.out
 

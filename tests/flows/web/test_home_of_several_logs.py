@@ -8,13 +8,22 @@ from pathlib import Path
 import pytest
 from httpx2 import AsyncClient
 from rubric_set_by_hand import rubric_set
+from small_log import small_log, write_log
 from web_site import client_of, judged, made_app
 
+from pollex.formats.fields import ReadOptions
+from pollex.graphs.context import NullProgress
 from pollex.rubrics.rubric_set import RubricSet
+from pollex.services.logs import list_source_names, logs_from
 from pollex.store.rows import make_fact_row, make_rubric_rows
 from pollex.store.rubric_sets import compute_rubric_set_digest
 from pollex.store.store import Store
 from pollex.store.tables import LabelRow, dump_json
+from pollex.web.pages.at_work import find_changes_page
+from pollex.web.run_logs import name_logs_of_command
+from pollex.web.site import Site
+
+AT_WORK = Path(__file__).parents[3] / "pollex" / "web" / "templates" / "at_work.html"
 
 
 @dataclass
@@ -146,3 +155,36 @@ async def test_new_labels_of_a_log_are_no_other_logs_and_the_first_time_it_is_le
     assert (
         "23 new labels of tours.jsonl that no rubric set was learned with yet. Learn again" in page
     )
+
+
+async def test_what_changed_is_told_beside_a_set_of_the_same_log_alone(two_logs: Store) -> None:
+    site = Site(two_logs, {})
+    learned(two_logs, "hotel.jsonl", range(12), "2026-01-02T00:00:00+00:00")
+    first = learned(two_logs, "tours.jsonl", range(12), "2026-01-03T00:00:00+00:00")
+    assert find_changes_page(site, site.run(first.run)) == "", "the set before is another log's"
+    again = learned(two_logs, "tours.jsonl", range(12), "2026-01-04T00:00:00+00:00")
+    assert f"a={first.id}" in find_changes_page(site, site.run(again.run))
+
+
+async def test_rows_at_work_and_runs_name_each_log_that_they_read(
+    two_logs: Store, visitor: AsyncClient, tmp_path: Path
+) -> None:
+    proof = two_logs.begin(
+        "remedy",
+        fingerprint={},
+        versions={},
+        arguments={"logs": ["a", "b"], "command": "pollex remedy run log:week2 log:week1"},
+    )
+    two_logs.finish(proof.id, "done", roles=[])
+    assert "week2 and week1" in (await visitor.get("/runs")).text
+    (tmp_path / "week3.jsonl").write_text("{}")
+    words = ("score", "log:week2", "--out=scores.parquet")
+    assert name_logs_of_command(words) == "week2"
+    assert name_logs_of_command(("score", str(tmp_path / "week3.jsonl"), "--json")) == "week3.jsonl"
+    assert "child.arguments|logs_of_command" in AT_WORK.read_text()
+
+
+def test_a_log_that_is_read_for_a_comparison_keeps_the_names_of_its_files(tmp_path: Path) -> None:
+    path = write_log(tmp_path / "week1.jsonl", small_log(4))
+    logs = logs_from(str(path), ReadOptions(), NullProgress())
+    assert list_source_names(logs) == [str(path)]

@@ -15,6 +15,7 @@ from pollex.formats.fields import ReadOptions
 from pollex.formats.log_shapes.readers import iterate_metadata_times
 from pollex.formats.mapping import parse_name_pairs
 from pollex.formats.read_logs import read_logs, read_logs_from_rows
+from pollex.rubrics.learning.circumstances import get_conversation_time_as_number
 
 ASKED = ("Where is parcel {}?", "Can I return order {}?", "Why was I charged twice for {}?")
 TOLD = ("Parcel {} is at the depot.", "You have 30 days for order {}.", "I see one charge for {}.")
@@ -763,3 +764,39 @@ def test_numbers_that_may_be_codes_are_asked_about_without_advice() -> None:
     note = next(note for note in logs.notes if "'feedback' holds ratings" in note)
     assert "say what they mean" in note
     assert "<=" not in note
+
+
+def talk_as_chat(number: int) -> list[dict[str, str]]:
+    return [
+        {"from": "visitor", "message": ASKED[0].format(number)},
+        {"from": "assistant", "message": TOLD[0].format(number)},
+    ]
+
+
+@pytest.mark.parametrize("name", ["session", "conversation", "ticket"])
+def test_a_bare_name_with_a_word_that_looks_like_an_id_names_the_conversation(
+    tmp_path: Path, name: str
+) -> None:
+    rows = [{name: f"w-{n}", "chat": talk_as_chat(n)} for n in range(4)]
+    logs = read_logs(write_lines(tmp_path / "log.jsonl", rows))
+    assert [one.id for one in logs] == ["w-0", "w-1", "w-2", "w-3"]
+
+
+@pytest.mark.parametrize("value", ["morning", 1, "1", "of a guest", {"of": "w-1"}])
+def test_a_session_that_names_several_conversations_is_no_id(tmp_path: Path, value: object) -> None:
+    rows = [{"session": value, "chat": talk_as_chat(n)} for n in range(4)]
+    logs = read_logs(write_lines(tmp_path / "log.jsonl", rows))
+    assert len({one.id for one in logs}) == 4
+    assert all(one.id.startswith("sha256-") for one in logs)
+
+
+@pytest.mark.parametrize("name", ["started_at", "start_time", "opened_at"])
+def test_a_conversation_is_known_to_be_of_the_time_it_began(tmp_path: Path, name: str) -> None:
+    messages = [
+        {"role": "user", "content": "Where is it?"},
+        {"role": "assistant", "content": "In the depot."},
+    ]
+    rows = [{"conversation_id": "c1", name: "2026-11-03T09:00:00Z", "messages": messages}]
+    (talk,) = read_logs(write_lines(tmp_path / "log.jsonl", rows))
+    assert list(iterate_metadata_times(talk.metadata)) == [1793696400.0]
+    assert get_conversation_time_as_number(talk.metadata) is not None
