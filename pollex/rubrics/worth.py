@@ -498,8 +498,8 @@ def describe_difference(worth: RubricEvidence, standing: StandingRecord | None) 
     # told in the way that it goes, so that most numbers have no sign
     sign = -1 if difference[1] < 0 else 1
     # shares differ by 100 points at most
-    ends = sorted(max(-1.0, min(sign * end, 1.0)) for end in difference)
-    least, points, most = map(format_points, ends)
+    told = sorted(max(-1.0, min(sign * end, 1.0)) for end in difference)
+    least, points, most = map(format_points, told)
     way = "more" if sign > 0 else "fewer"
     if is_difference_chosen_by_size(worth, standing):
         return f"{points} points {way} in these conversations"
