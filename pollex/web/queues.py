@@ -51,12 +51,28 @@ QUEUE_KINDS: dict[str, tuple[str, Callable[[RunColumns], Bools], str]] = {
 
 @dataclass(frozen=True)
 class QueueProgress:
-    """The progress of a queue: texts wanted, done, skipped, and in work."""
+    """The progress of a queue.
+
+    Attributes:
+        wanted: Texts; `done`, `skipped` and `leased`, which are in work, are of these.
+        same_text: Ids of conversations that aren't asked about, as another one has the same text.
+        repeats: Answers about a conversation that its person was shown a second time.
+    """
 
     wanted: int
     done: int
     skipped: int
     leased: int
+    same_text: tuple[str, ...]
+    repeats: int
+
+
+@dataclass(frozen=True)
+class ShareOfAnnotator:
+    """What a queue has for one person: texts left, and texts labeled elsewhere."""
+
+    left: int
+    labeled_elsewhere: int
 
 
 def list_queues(store: Store) -> list[QueueRow]:
@@ -101,6 +117,17 @@ _SEEN_TEXTS_QUERY = """
     FROM leases AS l LEFT JOIN sheets AS s ON s.lease = l.id LEFT JOIN labels AS b ON b.id = s.label
     WHERE l.queue = ? GROUP BY l.id
 """
+_COUNT_REPEATS_QUERY = """
+    SELECT count(*) FROM leases WHERE queue = ? AND drawn = 'repeat' AND id IN (SELECT lease FROM sheets)
+"""
+_LABELED_ELSEWHERE_QUERY = """
+    SELECT l.text_hash, max(b.drawn = 'random') AS random
+    FROM queues AS q JOIN leases AS l ON l.queue = q.id JOIN sheets AS s ON s.lease = l.id
+    JOIN labels AS b ON b.id = s.label
+    WHERE q.sheet = ? AND q.id <> ? AND l.annotator = ? AND l.drawn <> 'repeat'
+        AND (SELECT skip FROM sheets WHERE lease = l.id ORDER BY rowid DESC LIMIT 1) = ''
+    GROUP BY l.text_hash
+"""
 _OPEN_LEASES_QUERY = """
     SELECT * FROM leases AS l WHERE queue = ? AND annotator = ? AND until > ? AND coalesce(
         (SELECT skip FROM sheets WHERE lease = l.id ORDER BY rowid DESC LIMIT 1), '(undone)') = '(undone)'
@@ -111,12 +138,14 @@ def count_progress(store: Store, queue: QueueRow, lens: RunColumns) -> QueueProg
     """Count how far a queue is."""
     leased = _collect_leased_texts(store, queue)
     # the same row may come by the queue's kind, by hand and by chance
-    rows = (
-        *_sort_rows(store, queue, lens).tolist(),
-        *_list_chosen_rows(store, queue, lens),
-        *_list_texts_drawn_at_random(leased, lens),
-    )
-    texts_wanted = {lens.hashes[row] for row in rows}
+    rows = _list_wanted_rows(store, queue, lens, leased)
+    texts_wanted = set()
+    same_text = []
+    for row in sorted(rows):
+        if lens.hashes[row] in texts_wanted:
+            same_text.append(lens.ids[row])
+        texts_wanted.add(lens.hashes[row])
+
     # few of many: a queue may have 100,000 texts
     begun = []
     for text, about in leased.items():
@@ -128,7 +157,63 @@ def count_progress(store: Store, queue: QueueRow, lens: RunColumns) -> QueueProg
         sum(len(about["by"]) >= queue.overlap for about in begun),
         sum(about["skips"] for about in begun),
         sum(bool(about["out"]) for about in begun),
+        tuple(same_text),
+        store.value(_COUNT_REPEATS_QUERY, [queue.id]),
     )
+
+
+def _list_wanted_rows(
+    store: Store,
+    queue: QueueRow,
+    lens: RunColumns,
+    leased: Mapping[str, JsonDict],
+) -> set[int]:
+    return {
+        *_sort_rows(store, queue, lens).tolist(),
+        *_list_chosen_rows(store, queue, lens),
+        *_list_texts_drawn_at_random(leased, lens),
+    }
+
+
+def count_share_of_annotator(
+    store: Store,
+    queue: QueueRow,
+    lens: RunColumns,
+    annotator: str,
+) -> ShareOfAnnotator:
+    """Count what a queue has left for a person, and what they labeled elsewhere."""
+    leased = _collect_leased_texts(store, queue)
+    texts_wanted = {lens.hashes[row] for row in _list_wanted_rows(store, queue, lens, leased)}
+    texts_seen = _collect_seen_texts(queue, leased, annotator)
+    chosen = {lens.hashes[row] for row in _list_chosen_rows(store, queue, lens)}
+    elsewhere = texts_wanted & {*_find_texts_labeled_elsewhere(store, queue, annotator)}
+    elsewhere -= texts_seen | chosen
+    return ShareOfAnnotator(len(texts_wanted - texts_seen - elsewhere), len(elsewhere))
+
+
+def _collect_seen_texts(
+    queue: QueueRow,
+    leased: Mapping[str, JsonDict],
+    annotator: str,
+) -> set[str]:
+    """Return texts that a person had, or that enough people have."""
+    texts_seen = set()
+    for text, about in leased.items():
+        people = about["by"] | about["out"]
+        if annotator in people or len(people) >= queue.overlap:
+            texts_seen.add(text)
+
+    return texts_seen
+
+
+def _find_texts_labeled_elsewhere(
+    store: Store,
+    queue: QueueRow,
+    annotator: str,
+) -> dict[str, bool]:
+    """Return texts labeled in like queues; true for those drawn at random."""
+    rows = store.rows(_LABELED_ELSEWHERE_QUERY, [queue.sheet, queue.id, annotator])
+    return {row["text_hash"]: bool(row["random"]) for row in rows}
 
 
 def choose_next_lease(
@@ -142,7 +227,8 @@ def choose_next_lease(
     A text that they have before them comes again. No text goes to more people than the queue wants.
     What is drawn at random is drawn from the whole run, whatever the queue's kind: only so it
     speaks for the run. Before another one is drawn, those that were drawn for others go to as many
-    people as are wanted.
+    people as are wanted. What they labeled in another queue comes again only where it was put into
+    this one by hand.
 
     Returns:
         The lease, and the texts that chance drew on the way though they had been answered: see
@@ -154,24 +240,18 @@ def choose_next_lease(
 
     # who answered each text, or works on it now
     leased = _collect_leased_texts(store, queue)
-    people = {}
-    for text, about in leased.items():
-        people[text] = about["by"] | about["out"]
-
-    # texts that this person had, or that enough people have
-    texts_seen = set()
-    for text, who in people.items():
-        if annotator in who or len(who) >= queue.overlap:
-            texts_seen.add(text)
+    labeled_elsewhere = _find_texts_labeled_elsewhere(store, queue, annotator)
+    texts_had = _collect_seen_texts(queue, leased, annotator)
+    texts_seen = texts_had | {*labeled_elsewhere}
 
     # the first free row of those chosen by hand, of the queue's kind, and drawn before
     every = (
-        _list_chosen_rows(store, queue, lens),
-        _sort_rows(store, queue, lens).tolist(),
-        _list_texts_drawn_at_random(leased, lens),
+        (_list_chosen_rows(store, queue, lens), texts_had),
+        (_sort_rows(store, queue, lens).tolist(), texts_seen),
+        (_list_texts_drawn_at_random(leased, lens), texts_seen),
     )
     chosen, free, drawn = (
-        next((row for row in rows if lens.hashes[row] not in texts_seen), None) for rows in every
+        next((row for row in rows if lens.hashes[row] not in seen), None) for rows, seen in every
     )
     preferred = free if chosen is None else chosen
     lease_count = store.value("SELECT count(*) FROM leases WHERE queue = ?", [queue.id])
@@ -182,7 +262,12 @@ def choose_next_lease(
         again := _choose_repeat(store, queue, annotator, rng)
     ):
         return again, frozenset()
+    # labeled elsewhere, though not because chance drew it
+    not_by_chance = {text for text, is_random in labeled_elsewhere.items() if not is_random}
     if preferred is None and drawn is None:
+        # chance went through all of a random queue
+        if queue.kind == RANDOM_DRAW:
+            return None, frozenset(not_by_chance.intersection(lens.hashes))
         return None, frozenset()
 
     # by chance: where nothing else is left, in a random queue, else by its share
@@ -195,7 +280,7 @@ def choose_next_lease(
     lot = drawn if by_chance else None
     passed = frozenset[str]()
     if by_chance and lot is None:
-        lot, passed = _draw_row(lens, leased, texts_seen, rng)
+        lot, passed = _draw_row(lens, leased, texts_seen, not_by_chance, rng)
 
     # the label says how its conversation was drawn, as only some count for figures
     place = preferred if lot is None else lot
@@ -234,6 +319,7 @@ def _draw_row(
     lens: RunColumns,
     leased: Mapping[str, dict[str, object]],
     texts_seen: Set[str],
+    not_by_chance: Set[str],
     rng: np.random.Generator,
 ) -> tuple[int | None, frozenset[str]]:
     """Draw a row whose text is not among those seen; return it, and what was answered among all that were drawn."""
@@ -242,6 +328,8 @@ def _draw_row(
         text = lens.hashes[place]
         # answered before, though not because chance drew it
         if (about := leased.get(text)) and about["by"] and not about["drawn"]:
+            passed.add(text)
+        if text in not_by_chance:
             passed.add(text)
         if text not in texts_seen:
             return place, frozenset(passed)
@@ -341,10 +429,11 @@ def _collect_leased_texts(store: Store, queue: QueueRow) -> Mapping[str, JsonDic
 
 
 _LAST_ANSWERS_QUERY = """
-    SELECT b.annotator, b.text_hash, b.conversation, b.run, b.question, b.value, b.source, b.id, s.lease, s.skip,
-        s.comment, s.shown_ms, s.took_ms, max(s.rowid)
+    SELECT b.annotator, b.text_hash, b.conversation, b.run, b.question, b.value, b.source, b.id, b.drawn, s.lease,
+        s.skip, s.comment, s.shown_ms, s.took_ms, l.queue, max(s.rowid)
     FROM leases AS l JOIN sheets AS s ON s.lease = l.id JOIN labels AS b ON b.id = s.label
-    WHERE l.queue = ? AND l.drawn <> 'repeat' GROUP BY l.id, b.question ORDER BY s.rowid
+    WHERE l.queue IN (SELECT id FROM queues WHERE sheet = ?) AND l.drawn <> 'repeat'
+    GROUP BY l.id, b.question ORDER BY s.rowid
 """
 COPIED_FIELDS = ("annotator", "text_hash", "conversation", "run", "question", "value", "source")
 
@@ -354,14 +443,14 @@ def repeat_answers(
     queue: QueueRow,
     texts: Collection[str],
 ) -> Iterator[Row]:
-    """Yield the last answers about texts of a queue once more, as those of conversations drawn at random.
+    """Yield the last answers about texts, in this and like queues, once more as those of conversations drawn at random.
 
     Chance draws from all of a run. If it left out what was labeled for being doubtful, the rest
     would look surer than the run is.
     """
-    for row in store.rows(_LAST_ANSWERS_QUERY, [queue.id]) if texts else []:
-        if row["text_hash"] in texts:
+    for row in store.rows(_LAST_ANSWERS_QUERY, [queue.sheet]) if texts else []:
+        if row["text_hash"] in texts and row["drawn"] != RANDOM_DRAW:
             # the same label, now as drawn by chance; it replaces the earlier one
             label = LabelRow(**{name: row[name] for name in COPIED_FIELDS}, drawn=RANDOM_DRAW)
             row_parts = row["skip"], row["comment"], row["id"], row["shown_ms"], row["took_ms"]
-            yield from (label, LabelSheetRow(label.id, row["lease"], queue.id, *row_parts))
+            yield from (label, LabelSheetRow(label.id, row["lease"], row["queue"], *row_parts))

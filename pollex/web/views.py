@@ -44,6 +44,7 @@ from pollex.web.forms import (
     read_body,
     read_query,
 )
+from pollex.web.names import read_name, remember_name
 from pollex.web.queues import get_queue
 from pollex.web.site import NamedSet, Site
 
@@ -258,6 +259,7 @@ def page(
                 "here": here,
                 "site": site.id,
                 "read_only": site.read_only,
+                "your_name": read_name(request),
             }
             shown = frame.answer_page(
                 **about
@@ -296,8 +298,11 @@ def post(path: str) -> Callable[[PageFunctionType], PageFunctionType]:
             get_site(request).require_writing()
             answered_with = await run_in_threadpool(lambda: do(request, form))
             if isinstance(answered_with, Response):
-                return answered_with
-            return answer_form(request, *answered_with)
+                response = answered_with
+            else:
+                response = answer_form(request, *answered_with)
+            remember_name(request, response, form)
+            return response
 
         PAGE_ROUTES.append(Route(path, answer, methods=["POST"]))
         return function

@@ -34,6 +34,7 @@ from pollex.web.forms import AnswerFields, LongText, Person, PrefixedFields
 from pollex.web.guests import find_guest, list_guest_links, require_guest_name
 from pollex.web.listing import find_scoring_run, load_run_columns
 from pollex.web.logs_at_hand import find_log_of_run
+from pollex.web.names import read_name
 from pollex.web.questions import (
     make_rubric_questions,
     pack_sheet,
@@ -47,6 +48,7 @@ from pollex.web.queues import (
     UNDONE_ANSWER,
     choose_next_lease,
     count_progress,
+    count_share_of_annotator,
     get_lease,
     get_queue,
     list_queues,
@@ -259,7 +261,14 @@ def show_sheet(
         if shown is None or question.applies_to(shown):
             questions.append(question)
 
+    # what is left for somebody whose name is known
+    own_share = None
+    name = read_name(request)
+    if shown is None and name:
+        own_share = count_share_of_annotator(site.store, queue, load_run_columns(site, run), name)
+
     return {
+        "own_share": own_share,
         "learnings": []
         if find_guest(request) or site.read_only
         else list_learnings_from_labels(site, run),

@@ -1,6 +1,6 @@
 // Keys: their functions are in the page's data-key attributes, so the cheatsheet is always correct.
 const OFF = "pollex-no-keys";
-let first = "", timer, leaving = false;
+let first = "", timer, leaving = false, seen = false;
 
 const fields = "input:not([type=checkbox],[type=radio],[type=button],[type=submit]), textarea, select, [contenteditable]";
 const shown = (element) => element.getClientRects().length > 0 && !element.disabled;
@@ -19,8 +19,11 @@ function typing(event) {
 document.addEventListener("submit", (event) => (leaving = !event.defaultPrevented));
 addEventListener("pageshow", () => (leaving = false));
 
+// What is on this page can be meant by a key only once it was drawn: the second frame comes after the first was shown.
+requestAnimationFrame(() => requestAnimationFrame(() => (seen = true)));
+
 document.addEventListener("keydown", (event) => {
-  if (leaving) return;
+  if (leaving || !seen) return;
   if (event.key === "Escape" && event.target.matches?.(fields)) return event.target.blur();
   if (event.key === "Enter" && event.ctrlKey) {
     const main = keyed().find((one) => one.dataset.key === "Ctrl+Enter");
@@ -40,7 +43,8 @@ document.addEventListener("keydown", (event) => {
   const found = keyed().find((one) => one.dataset.key === wanted || one.dataset.key === aliases[wanted]);
   if (!found) return document.dispatchEvent(new CustomEvent("pollex:key", { detail: event }));
   event.preventDefault();
-  act(found);
+  // a key that is held down answers one page, and not those that come after it
+  if (!event.repeat || !found.matches("button")) act(found);
 });
 
 function cheatsheet() {

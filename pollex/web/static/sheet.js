@@ -5,7 +5,7 @@ const at = () => Math.max(0, questions.findIndex((one) => one.contains(document.
 const go = (n) => questions[n]?.querySelector("input")?.focus();
 
 document.addEventListener("pollex:key", ({ detail }) => {
-  if (!questions.length) return;
+  if (!questions.length || detail.repeat) return;
   const n = at(), options = [...questions[n].querySelectorAll("input[type=radio]")];
   const option = options.find((one) => one.dataset.digit === detail.key);
   if (!option) return;

@@ -507,6 +507,64 @@ async def test_a_label_of_a_conversation_that_chance_drew_stays_so_when_it_is_la
     ]
 
 
+async def test_no_queue_hands_out_what_its_person_labeled_before_unless_it_was_put_there_by_hand(
+    own: Store, web: AsyncClient
+) -> None:
+    first = await queue(web, kind="filter", filter="thumb=down", random_share=0)
+    labeled = await answer_all(web, first, "ann", "up")
+    every = await queue(web, kind="random")
+    page = (await web.get(f"/label/{every}", headers={"cookie": "pollex-name=ann"})).text
+    told = f"{labeled}\xa0conversations of this queue you have labeled in another queue."
+    assert f"{told} They don't come again; {12 - labeled} left for you." in unescape(page)
+    assert await answer_all(web, every, "ann", "down") == 12 - labeled
+    # chance went through the whole run, so that the earlier labels are drawn at random, too
+    said = Counter((one.value, one.drawn) for one in read_opinions(own, "thumb"))
+    assert said == {("up", "random"): labeled, ("down", "random"): 12 - labeled}
+    assert await answer_all(web, every, "bob", "up") == labeled, "these nobody labeled here"
+    ticked = {"run": "learn-1", "id": ["conversation 4"], "name": "once more"}
+    asked_for = (await web.post("/api/chosen", json=ticked)).json()["queue"]
+    assert await answer_all(web, asked_for, "ann", "up") == 1
+
+
+@pytest.mark.parametrize("who", ["Ann", "علی"])
+async def test_a_name_is_typed_once_and_then_stands_in_every_form(
+    web: AsyncClient, who: str
+) -> None:
+    of = await queue(web)
+    begun = await web.post(f"/api/queues/{of}/next", data={"who": who})
+    cookie = begun.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=lax" in cookie
+    kept = {"cookie": cookie.partition(";")[0]}
+    other = await queue(web)
+    for path in (f"/label/{other}", "/conversation?run=learn-1&id=conversation+4"):
+        assert f'value="{who}"' in (await web.get(path, headers=kept)).text, path
+    web.cookies.clear()
+    for bad in ("pollex-name=%0a", "pollex-name=" + "a" * 81):
+        assert (await web.get(f"/label/{other}", headers={"cookie": bad})).status_code == 200
+
+
+async def test_a_queue_says_why_it_asks_about_fewer_than_it_has_and_what_comes_twice(
+    nothing: AsyncClient, tmp_path: Path
+) -> None:
+    messages = [
+        {"role": "user", "content": "Where is it?"},
+        {"role": "assistant", "content": "Here."},
+    ]
+    same = [{"id": f"same {n}", "messages": messages} for n in range(3)]
+    other = {"id": "other", "messages": [{"role": "user", "content": "Hello?"}, messages[1]]}
+    log = write_log(tmp_path / "talks.jsonl", [*same, other])
+    made = run_here("label", "queue", log, "--store", tmp_path / ".pollex", "--json")
+    of = json.loads(made.out.splitlines()[-1])["queue"]
+    page = unescape((await nothing.get(f"/label/{of}")).text)
+    assert "0 of 2 done" in page
+    told = (
+        r"2\xa0conversations of this queue have the same text as another one \(same \d, same \d\)"
+    )
+    assert re.search(told, page)
+    assert "About 5 % of the conversations come a second time" in page.replace("\xa0", " ")
+
+
 async def test_what_is_shown_twice_tells_how_far_one_agrees_with_oneself_and_nothing_else(
     own: Store, web: AsyncClient
 ) -> None:
