@@ -588,7 +588,8 @@ def describe_reading(rubrics: Sequence[ChosenRubric]) -> list[str]:
                 " “Expected” is how much thumbs should differ in new conversations, in points of 100. "
                 "It is made on the other halves, and lowered for luck, since what is picked stands out by luck, too."
             )
-        notes.append(figures)
+        # bars beside it show likeliest answers, which may be in the middle
+        notes.append(f"{figures} “Holds” is an answer above the middle of its scale on average.")
 
     if any(
         rubric.worth and is_difference_chosen_by_size(rubric.worth, rubric.standing)

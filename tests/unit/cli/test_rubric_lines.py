@@ -120,6 +120,7 @@ def test_how_sure_each_word_is_and_what_is_counted_is_said_once_before_the_list(
     assert "“proven” in at most 5 % of logs, and “likely” in at most 30 %" in sure
     assert "Halves of the log tested" in sure
     assert counts.startswith("Counts are of 200 labeled conversations. “Expected” is")
+    assert counts.endswith("“Holds” is an answer above the middle of its scale on average.")
     assert heading == "What goes wrong:"
 
 
