@@ -7,6 +7,7 @@ from pollex.web import links
 from pollex.web.begun import find_run_of_child, get_failure_of_child
 from pollex.web.children import Child
 from pollex.web.faults import VersionConflict
+from pollex.web.hooks import find_waiting_work
 from pollex.web.kept_commands import go_on_with_run, read_kept_command, require_confirmation
 from pollex.web.pages.runs import ENDED_STATUSES, list_stopped_runs, measure_progress
 from pollex.web.results import show_result
@@ -53,6 +54,7 @@ def show_work(site: Site, as_json: bool) -> PageData:
         "stopped": [
             (run, status, read_kept_command(site, run)) for run, status in list_stopped_runs(every)
         ],
+        "waits_for": {run.id: find_waiting_work(site, run) for run, _ in list_stopped_runs(every)},
         "ended": ended[:MAX_ENDED_SHOWN],
         "folder": site.store.folder,
     }

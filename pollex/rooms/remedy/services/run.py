@@ -154,6 +154,7 @@ def prove_prompt_changes(
     arguments |= {
         "target": options.target,
         "edit": list(map(str, options.edits)),
+        "people": options.people,
         "out": out and str(out),
     }
     with open_workspace(run, progress, gathered.logs) as opened:

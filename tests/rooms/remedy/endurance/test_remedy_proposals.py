@@ -309,7 +309,9 @@ async def compared(folder: Path, choices: dict[str, str]) -> int:
     """Have two people compare all that they are shown; return how many pairs that was."""
     done = 0
     with Store.open(folder) as store:
-        run = list_stored_runs(store)[-1].id
+        stored = list_stored_runs(store)[-1]
+        run = stored.id
+        assert stored.arguments["people"] == 60
         async with client_of(made_app(store)) as client:
             assert "pairs wait for people" in (await client.get("/remedies")).text
             for who in ("Ann", "Bo"):

@@ -197,6 +197,7 @@ def show_remedy(
         "tab": tab,
         "remedy": prepare_sections(record, ()),
         "size": PAIRS_ON_A_PAGE,
+        "people": run.arguments.get("people"),
         "usual_pairs": USUAL_PAIRS_FOR_PEOPLE,
     }
     return data | about | {"said": choices, "asked": len(_read_sheet_by_key(site, run))}

@@ -49,6 +49,7 @@ async def test_a_proof_that_waits_says_how_many_are_compared_and_goes_on_by_a_bu
         async with client_of(app) as client:
             first = words_of((await client.get(here, headers=HTML)).text)
             of_run = (await client.get(f"/runs/{run.id}", headers=HTML)).text
+            at_work = words_of((await client.get("/at-work", headers=HTML)).text)
             at_home = words_of((await client.get("/", headers=HTML)).text)
             pair = (await client.get(f"{here}/compare?who=Ann", headers=HTML)).text
             for n, row in enumerate(SHEET, 1):
@@ -68,6 +69,7 @@ async def test_a_proof_that_waits_says_how_many_are_compared_and_goes_on_by_a_bu
     assert "2 pairs to compare" in words_of(of_run)
     assert f'href="{here}"' in of_run
     assert "2 pairs to compare" in at_home
+    assert "It waits for you: 2 pairs to compare" in at_work
     assert re.findall(r"<kbd>(\w)</kbd></button>", pair)[:4] == ["1", "2", "0", "S"]
     assert "--resume" not in last
     assert re.search(rf'<a class="button main" href="{here}">Go on</a>', last)

@@ -66,7 +66,7 @@ PAIRS = [
 @pytest.fixture
 def proved(tmp_path: Path) -> Iterator[Store]:
     with made_store(tmp_path / ".pollex", n=3) as store:
-        run = store.begin("remedy", arguments={}, fingerprint={}, versions={}).id
+        run = store.begin("remedy", arguments={"people": 5}, fingerprint={}, versions={}).id
         run_coroutine_to_end(store.write_step(run, "remedy", KEPT))
         run_coroutine_to_end(store.write_step(run, "registered", FROZEN))
         to_choose = {"key": "0" * 16, "conversation": "talk 3", "said": [], "1": "a", "2": "b"}
@@ -102,7 +102,7 @@ async def test_what_replies_diffs_and_notes_say_stays_text_and_what_people_choos
         "pairs": "",
         "refused": "two: a link",
         "registered": "down as <code>ab12</code>: 1 context",
-        "people": "Ann: 1 pair",
+        "people": "5 pairs were asked for",
     }
     for tab, words in tabs.items():
         page = (await remedies.get("/remedies/remedy-3", params={"tab": tab})).text.replace(
@@ -113,6 +113,7 @@ async def test_what_replies_diffs_and_notes_say_stays_text_and_what_people_choos
         assert "&lt;script&gt;alert(1)" in page
         assert EDIT["verdict"] in page
         assert words in page
+    assert "Ann: 1 pair" in page
     assert "60 % prefer the new reply" in page
     assert 'href="/remedies/remedy-3-' in (await remedies.get("/remedies")).text
 
