@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from pollex.conversations.conversation import Conversation
+from pollex.conversations.conversation import Conversation, Label
 from pollex.conversations.logs import Logs
 from pollex.errors import WrongUse
-from pollex.formats.fields import ReadOptions
+from pollex.formats.fields import RATED_LABELS, ReadOptions
 from pollex.formats.label_files import (
     RANDOM_DRAW_METHOD,
     ConversationLabel,
@@ -54,6 +54,7 @@ from pollex.reports.share import render_compare_page
 from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Unanswered
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score
+from pollex.rubrics.worth import compute_share_with_interval
 from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.logs import list_file_names, logs_from
 from pollex.services.paired_texts import match_rows, share_folds
@@ -500,6 +501,9 @@ class SampleComparison:
         share: Difference of the share of good conversations, from labels at random; None where a
             side has too few.
         labels: Labels at random of each.
+        thumbs: Share of thumbs up among the thumbs of each log; None where a side has too few, or
+            where both have the same conversations.
+        thumb_difference: Its difference; None likewise.
         drift: How unlike NetSAT is spread.
         watch: All that differs without labels.
     """
@@ -515,6 +519,8 @@ class SampleComparison:
     rubrics: tuple[RubricDifference, ...]
     share: Share | None
     labels: tuple[int, int]
+    thumbs: tuple[Figure, Figure] | None
+    thumb_difference: Figure | None
     plan: SampleSize
     drift: StabilityIndex
     watch: UnlabeledComparison
@@ -568,7 +574,16 @@ class CompareResult(TabularResult):
                 "bold",
             )
             probability = f"mean P(thumb up), {comparison.means[0]:.3f} → {comparison.means[1]:.3f}"
-            rows = [
+            rows = []
+            # what users said goes before what is predicted of it
+            if comparison.thumbs is not None:
+                up, up_now = comparison.thumbs
+                thumbs = f"share of thumbs up, {up.value:.3f} → {up_now.value:.3f}"
+                rows.append(
+                    (thumbs, f"{comparison.thumb_difference:+.3f}", f"{up.n} and {up_now.n}")
+                )
+
+            rows += [
                 (probability, f"{comparison.probability:+.3f}", n),
                 ("mean NetSAT", f"{comparison.netsat:+.3f}", n),
             ]
@@ -590,12 +605,15 @@ class CompareResult(TabularResult):
                 if rubric.moved:
                     moved.append(rubric)
 
-            counted = f"{len(moved)} of {len(comparison.rubrics)} rubrics"
-            yield f"{counted} moved by more than chance{':' if moved else '.'}"
+            counted = (
+                f"{len(moved)} of {len(comparison.rubrics)} rubrics moved by more than chance:"
+            )
+            yield counted if moved else "No rubric moved clearly."
             for moved_rubric in moved[:MAX_MOVED_RUBRICS_SHOWN]:
                 change = f"{moved_rubric.before:.2f} → {moved_rubric.after:.2f}"
                 yield f"  {moved_rubric.polarity.upper():<4} {change}  {moved_rubric.text}"
-            yield comparison.plan.headline
+            if comparison.thumbs is None:
+                yield comparison.plan.headline
             yield from render_notes(comparison.notes)
 
         if self.unscored:
@@ -729,6 +747,7 @@ def compare_two(
     if left and right:
         share = estimate_share_difference_from_random_labels(left, right)
 
+    thumbs, thumb_difference = _compare_thumbs(a.conversations, b.conversations)
     watched = compare_unlabeled(a, b, rubric_set, rng)
     drift = watched.stability["netsat"]
     # which rubrics moved is decided over rubrics alone, without the two scores
@@ -768,15 +787,56 @@ def compare_two(
         ),
         share=share,
         labels=(n, m),
+        thumbs=thumbs,
+        thumb_difference=thumb_difference,
         plan=_plan_sample_size(see, a, share),
         drift=drift,
         watch=watched,
         notes=(
             *left_out,
             *filter(None, [rubric_set.at_chance]),
-            *_note_conditions(n, m, share, drift, b),
+            *_note_conditions(n, m, drift, b, measured=share is not None or thumbs is not None),
         ),
     )
+
+
+MIN_THUMBS_A_SIDE = 10
+"""Thumbs of a log below which their share says nothing."""
+
+
+def _compare_thumbs(
+    before: Sequence[Conversation], after: Sequence[Conversation]
+) -> tuple[tuple[Figure, Figure] | None, Figure | None]:
+    """Return the shares of thumbs up of two logs, and their difference; None where that isn't to be had."""
+    thumbs = [_list_thumbs(sample) for sample in (before, after)]
+    texts = [{c.text_hash for c, _ in sample} for sample in thumbs]
+    # the same conversations, scored twice, have the same thumbs
+    if min(map(len, thumbs)) < MIN_THUMBS_A_SIDE or texts[0] == texts[1]:
+        return None, None
+
+    shares = []
+    for sample in thumbs:
+        shares.append(compute_share_with_interval(sum(up for _, up in sample), len(sample)))
+
+    both = [*thumbs[0], *thumbs[1]]
+    # a generator of its own, so that no other interval depends on whether there are thumbs
+    differences = estimate_mean_differences(
+        {"thumb": np.array([up for _, up in both], dtype=np.float64)},
+        np.repeat([False, True], [len(sample) for sample in thumbs]),
+        number_users([conversation for conversation, _ in both]),
+        np.random.default_rng(0),
+    )
+    return (shares[0], shares[1]), differences["thumb"]
+
+
+def _list_thumbs(sample: Sequence[Conversation]) -> list[tuple[Conversation, bool]]:
+    """Return the conversations with a thumb, and whether it is up."""
+    rated = []
+    for conversation in sample:
+        if conversation.label in RATED_LABELS:
+            rated.append((conversation, conversation.label == Label.POSITIVE))
+
+    return rated
 
 
 def estimate_good_share(arm: ScoredArm, rubric_set: RubricSet) -> Figure:
@@ -884,13 +944,14 @@ def _plan_sample_size(see: float, a: ScoredArm, share: Share | None) -> SampleSi
 def _note_conditions(
     n: int,
     m: int,
-    share: Share | None,
     drift: StabilityIndex,
     b: ScoredArm,
+    *,
+    measured: bool,
 ) -> list[str]:
-    # without labels at random a reader would underestimate the difference
-    notes = [] if share else [UNDERSTATED_NOTE]
-    if share is None and n + m:
+    # where people's own words measure nothing, a reader would underestimate the difference
+    notes = [] if measured else [UNDERSTATED_NOTE]
+    if not measured and n + m:
         notes.append(
             f"{n} and {m} labels at random: a difference of shares takes {MIN_LABELS_FOR_SHARE_ESTIMATE} on each side"
         )

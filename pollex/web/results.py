@@ -157,7 +157,8 @@ def _draw_comparison(comparison: JsonDict) -> TemplateValues:
         drawn_rubrics.append((rubric, draw_figure(rubric["text"], rubric["difference"], scale)))
 
     return {
-        "found": comparison,
+        # results of an older version have no thumbs
+        "found": {"thumbs": None, "thumb_difference": None} | comparison,
         "good": draw_forest_plot("Share of good conversations", samples),
         "rubrics": drawn_rubrics,
         "axis": draw_axis(scale),

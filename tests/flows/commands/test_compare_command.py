@@ -59,6 +59,14 @@ def test_a_better_release_is_seen_in_scores_rubrics_and_labels(
     assert (found["first"], found["second"], found["sizes"]) == ("1.0", "2.0", [60, 60])
     assert found["probability"]["low"] > 0
     assert found["labels"] == [40, 40]
+    # 20 of 60 thumbs are up, and 40 of 60
+    assert [round(share["value"], 3) for share in found["thumbs"]] == [0.333, 0.667]
+    assert found["thumb_difference"]["value"] == pytest.approx(1 / 3)
+    assert found["thumb_difference"]["low"] > 0
+    assert not any("Labels at random on both sides" in note for note in found["notes"])
+    shown = unescape(page.read_text(encoding="utf-8")).replace("\N{NO-BREAK SPACE}", " ")
+    assert "Thumbs up: 33 % before" in shown
+    assert "To see a difference of" not in shown, "thumbs measure it already"
     assert found["share"]["low"] < 1 / 3 < found["share"]["high"]
     assert found["plan"]["labels"] < found["plan"]["labels_alone"]
     signs = {"sat": 1, "dsat": -1}
@@ -104,7 +112,8 @@ def test_runs_are_compared_without_scoring_again_and_alike_in_the_browser(
     assert ended.code == 0, ended.err
     (found,) = ended.last["comparisons"]
     assert found["sizes"] == [48, 120]
-    assert "understate" in " ".join(found["notes"])
+    assert found["thumbs"], "both logs have thumbs, so that nothing understates the difference"
+    assert "understate" not in " ".join(found["notes"])
     assert {one["id"] for one in pollex("runs", "--store", store, "--json").last["runs"]} == set(
         runs
     )

@@ -94,6 +94,29 @@ async def test_a_comparison_says_which_sample_is_better_and_draws_it(own: Store)
     assert "--json" not in page.split("The same in a terminal")[1]
 
 
+async def test_thumbs_of_both_logs_come_first_and_nothing_is_said_of_what_did_not_change(
+    own: Store,
+) -> None:
+    compared = comparison("old.jsonl", "new.jsonl")
+    for one in compared["rubrics"]:
+        one["moved"] = False
+    compared["watch"]["unlike"] = figure(0.0, 0.0, 0.1)
+    compared["thumbs"] = [
+        figure(0.5, 0.4, 0.6),
+        figure(0.8, 0.7, 0.87),
+    ]
+    compared["thumb_difference"] = figure(0.3, 0.17, 0.42)
+    told = {"comparisons": [compared], "unscored": 0, "page": None}
+    page = await page_of(own, told, "compare", "old.jsonl", "new.jsonl", "--json")
+    page = page.replace("\u202f", " ").replace("\xa0", " ")
+    assert "new.jsonl is better than old.jsonl" in page, "users decide before scores do"
+    assert page.index("80 % of the thumbs are up") < page.index("are good (")
+    assert "No rubric moved clearly." in page
+    assert "those come first" not in page
+    assert "At least 0 %" not in page
+    assert "labels a side at random" not in page
+
+
 async def test_a_gate_that_is_shut_is_a_result_and_no_failure(own: Store) -> None:
     verdict = {"condition": "mean(p) drops by 0.03", "status": "failed", "message": "it does"}
     told = {"failed": True, "again": False, "strict": False, "unscored": 0, "mended": 0}
