@@ -11,6 +11,8 @@ from pollex.rubrics.rubric import Polarity, Quote
 WHITE_SPACE_PATTERN = r"\s+"
 MAX_TURN_CHARACTERS = 6000
 MAX_QUOTE_CHARACTERS = 260
+EMPTY_RESULT, EMPTY_TURN = "(empty result)", "(empty)"
+"""What stands in place of a turn without a word."""
 CHARACTERS_BEFORE_MARK = 80
 """Characters of a long quote that are shown before the words that decided."""
 
@@ -39,10 +41,15 @@ def mark_turns(
     Args:
         quotes: By place of the turn, the quoted words and the kind of their rubric.
     """
-    return [
-        MarkedTurn(turn.role, mark_quotes_in_text(turn.shown, quotes.get(place, ())))
-        for place, turn in enumerate(turns)
-    ]
+    marked = []
+    for place, turn in enumerate(turns):
+        parts = mark_quotes_in_text(turn.shown, quotes.get(place, ()))
+        # a blank line would look like a fault of the page
+        if not turn.shown.strip():
+            parts = (MarkedText(EMPTY_RESULT if turn.role == "tool" else EMPTY_TURN),)
+        marked.append(MarkedTurn(turn.role, parts))
+
+    return marked
 
 
 def mark_quotes_in_text(
