@@ -195,6 +195,11 @@ def format_count(n: int, singular: str, more: str = "") -> str:
     return f"{n} {singular if n == 1 else more or singular + 's'}"
 
 
+def round_estimate(n: int) -> int:
+    """Round an estimated count to two significant digits: 30,155 to 30,000."""
+    return int(float(f"{n:.1e}"))
+
+
 _BYTES_BY_UNIT = {
     "": 1,
     "K": 10**3,

@@ -21,7 +21,7 @@ from pollex.rubrics.answers import ScaleName
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric import PERSON_SOURCE, Polarity, Quote, Rubric, make_content_id
 from pollex.selection.threshold import Calibration, GuaranteedWindow, WindowSide
-from pollex.text import format_count
+from pollex.text import format_count, round_estimate
 
 
 class Record(BaseModel):
@@ -946,8 +946,11 @@ def _describe_side(
     # no threshold: more labels may bring one, or never
     none = f"no score is {label} that certainly"
     if side.needed is not None:
-        takes = f"this would take about {side.needed:,} labels instead of {record.n:,}"
-        return f"{none}: {takes if side.needed > record.n + 1 else 'a few more labels may do'}"
+        rounded = round_estimate(side.needed)
+        # rounding must not make it less than there are
+        if min(side.needed, rounded) <= record.n + 1:
+            return f"{none}: a few more labels may do"
+        return f"{none}: this would take about {rounded:,} labels instead of {record.n:,}"
     if side.confident:
         return f"{none}: {format_count(side.confident, 'score lies', 'scores lie')} beyond a threshold, too few to tell"
     return f"{none}, {_MORE_LABELS_USELESS_NOTE}"

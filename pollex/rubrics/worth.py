@@ -38,6 +38,7 @@ from pollex.rubrics.records import (
     StandingRecord,
 )
 from pollex.rubrics.rubric import Polarity, has_rubrics_written_by_model
+from pollex.text import round_estimate
 
 CALIBRATION_ERROR_RESAMPLES = 100
 """A second."""
@@ -699,7 +700,7 @@ def describe_missing_thumbs(thumbs: int, down: float) -> str:
         more = count_thumbs_needed(down, gap) - thumbs
         if more > 0:
             return (
-                f"You have {thumbs:,} thumbs; about {10 * ceil(more / 10):,} more, from different "
+                f"You have {thumbs:,} thumbs; about {round_estimate(10 * ceil(more / 10)):,} more, from different "
                 f"users, would probably show whether {often} {shifts}."
             )
     return f"You have {thumbs:,} thumbs: enough to see whether {often} {shifts}."

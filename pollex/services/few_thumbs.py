@@ -24,7 +24,7 @@ from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.records import StandingRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import count_thumbs_needed
-from pollex.text import NextCommand, TerminalLines
+from pollex.text import NextCommand, TerminalLines, round_estimate
 
 CALIBRATION_THUMBS = 50
 """Thumbs that a calibrated percentage takes."""
@@ -104,7 +104,7 @@ class ThumbCounts:
         yield f"  {MIN_LABELS_PER_CLASS} of each: rubrics chosen by thumbs, and how well they tell good from bad"
         yield f"  {CALIBRATION_THUMBS} in all: a percentage for each conversation"
         needed = count_thumbs_needed(share)
-        yield f"  about {needed:,}: that something with 15 points more thumbs down is likely or proven"
+        yield f"  about {round_estimate(needed):,}: that something with 15 points more thumbs down is likely or proven"
 
 
 def strip_figures(learned: Learned, thumbs: ThumbCounts) -> Learned:

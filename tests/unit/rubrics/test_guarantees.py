@@ -24,11 +24,14 @@ ONE = WindowSide(threshold=9, confident=57, wrong=1)
 
 def test_sides_without_a_threshold_say_what_it_takes() -> None:
     words = describe_guarantee(record(NONE, replace(NONE, needed=1812)))
-    assert "this would take about 1,812 labels instead of 207" in words
+    assert "this would take about 1,800 labels instead of 207" in words
     assert "no threshold is right that often" in words
     assert "Held out" not in words
     words = describe_guarantee(record(replace(NONE, needed=208), replace(NONE, confident=3)))
     assert "negative that certainly: a few more labels may do" in words
+    # 214 is told as 210, which is less than 211
+    rounded = describe_guarantee(replace(record(NONE, replace(NONE, needed=214)), n=211))
+    assert "positive that certainly: a few more labels may do" in rounded
     assert "positive that certainly: 3 scores lie beyond a threshold, too few to tell" in words
     assert describe_guarantee(record(NONE, NONE)).endswith(
         "fitted on: no score is that certain, and more labels would not help, because no threshold is right that often."

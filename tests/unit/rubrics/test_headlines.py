@@ -213,6 +213,7 @@ def test_where_no_act_leads_what_is_borne_out_all_the_same_is_counted_and_nothin
         "No act of the assistant is a finding; what is proven or likely stands elsewhere: 1 to check."
     )
     assert "15 points" in describe_missing_thumbs(1000, 0.5)
+    assert "about 1,100 more" in describe_missing_thumbs(376, 0.5)  # 1504 − 376 = 1128
     assert count_thumbs_needed(0.5) == 1504  # 3.5 × (1.645 + .842)² × .25 / (.16 × .0225), by hand
 
 

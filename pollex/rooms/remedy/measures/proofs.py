@@ -34,7 +34,7 @@ from pollex.rooms.remedy.measures.looks import (
     compute_equal_step_bounds,
     decide_at_look,
 )
-from pollex.text import JsonDict
+from pollex.text import JsonDict, round_estimate
 
 FEW_USERS = 20
 """Users below which signs of whole users are flipped in place of Student's t."""
@@ -838,7 +838,7 @@ def describe_chance_of_harm(primary: TargetEffect) -> str:
         return ""
 
     more = count_further_users_needed(primary)
-    more_users = f"; about {more} more users would tell" if more else ""
+    more_users = f"; about {round_estimate(more):,} more users would tell" if more else ""
     chance = compute_harm_probability(primary.everywhere)
     return f"the chance that it does harm is {chance:.0%} by these replies{more_users}"
 
@@ -950,7 +950,7 @@ def decide_verdict(
     needs = []
     for guard in guards:
         if guard.state == "open":
-            needs.append(f"open: {guard.name}, needs about {guard.more} more users")
+            needs.append(f"open: {guard.name}, needs about {round_estimate(guard.more):,} more users")
 
     verdict = VERDICT_WITH_CAVEAT if caveats else "judged better"
     return verdict, [*caveats, *needs, *lacks]

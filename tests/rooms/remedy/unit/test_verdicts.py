@@ -195,6 +195,8 @@ def test_futility_says_how_likely_harm_is_and_what_it_takes_to_know() -> None:
     )
     told = "the chance that it does harm is 84% by these replies; about 640 more users would tell"
     assert decide_verdict(seen(-0.05), [])[1] == [told]
+    # no more digits than such an estimate bears
+    assert decide_verdict(seen(-0.013), [])[1][0].endswith("; about 11,000 more users would tell")
     assert decide_verdict(seen(0.02), []) == ("no difference found", [])
     assert compute_harm_probability(seen(0.0).effect) == 0.5
     assert count_further_users_needed(seen(0.3)) == 0
