@@ -1,5 +1,7 @@
 """What wrong labels would do to the choice: how much of it a few flipped thumbs leave."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pollex.measures.arrays import Bools, Ints
@@ -16,12 +18,26 @@ from pollex.selection.multi_split import (
 FLIPPED_LABEL_SHARE_PER_DRAW = 0.05
 """Share of the labels that each draw turns round."""
 LABEL_NOISE_DRAWS = 20
+FEWEST_RUBRICS_FOR_A_SHARE = 3
+"""Of fewer, trials are counted: a share of one or two rubrics is mostly all or nothing."""
+
+
+class ChoiceUnderNoise(NamedTuple):
+    """What draws of flipped labels leave of a choice.
+
+    Attributes:
+        again: How many of its rubrics each draw chose again.
+        rubrics: As many as it has.
+    """
+
+    again: list[int]
+    rubrics: int
 
 
 def measure_rubric_choice_under_label_noise(
     weighed: WeighedPool, alpha: float, *, hints: bool
-) -> list[float]:
-    """Return which share of the choice each draw of flipped labels leaves; empty where nothing is chosen.
+) -> ChoiceUnderNoise:
+    """Count what each draw of flipped labels leaves of the choice; empty where nothing is chosen.
 
     The answers stay, and so does the pool. The choice is the one that all labels make at once,
     without halvings, with the labels as they are and with flipped ones: twenty choices take less
@@ -35,7 +51,7 @@ def measure_rubric_choice_under_label_noise(
     # one conversation of each user, as exact p-values need
     alone = keep_one_conversation_per_block(np.ones(len(up), dtype=bool), weighed.blocks, rng)
     plain = _choose_rubrics_without_halvings(weighed, up, alone, alpha, hints=hints)
-    shares = []
+    again = []
     for _ in range(LABEL_NOISE_DRAWS if len(plain) else 0):
         turned = np.zeros(len(up), dtype=bool)
         turned[
@@ -46,18 +62,10 @@ def measure_rubric_choice_under_label_noise(
         flipped = up ^ turned
         # one kind of thumb has nothing to choose by
         if flipped[alone].any() and not flipped[alone].all():
-            shares.append(
-                float(
-                    np.isin(
-                        plain,
-                        _choose_rubrics_without_halvings(
-                            weighed, flipped, alone, alpha, hints=hints
-                        ),
-                    ).mean()
-                )
-            )
+            chosen = _choose_rubrics_without_halvings(weighed, flipped, alone, alpha, hints=hints)
+            again.append(int(np.isin(plain, chosen).sum()))
 
-    return shares
+    return ChoiceUnderNoise(again, len(plain))
 
 
 def _choose_rubrics_without_halvings(
@@ -109,14 +117,21 @@ def _choose_rubrics_without_halvings(
     return weighed.within_limits(narrowed.base)
 
 
-def describe_stability_under_label_noise(shares: list[float]) -> list[str]:
+def describe_stability_under_label_noise(left: ChoiceUnderNoise) -> list[str]:
     """Tell the figure in a sentence; nothing where there is none."""
-    if not shares:
+    if not left.again:
         return []
 
+    if_wrong = f"If {FLIPPED_LABEL_SHARE_PER_DRAW:.0%} of the thumbs were wrong"
+    trials = f"{len(left.again)} trials with thumbs turned round at random"
+    if left.rubrics < FEWEST_RUBRICS_FOR_A_SHARE:
+        whole = sum(again == left.rubrics for again in left.again)
+        which = "the one rubric" if left.rubrics == 1 else "both rubrics"
+        return [f"{if_wrong}: {whole} of {trials} chose {which} again."]
+
+    shares = np.array(left.again) / left.rubrics
     low, high = np.percentile(shares, [2.5, 97.5])
     return [
-        f"If {FLIPPED_LABEL_SHARE_PER_DRAW:.0%} of the thumbs were wrong, {np.mean(shares):.0%} of these rubrics "
-        "would be chosen again "
-        f"({low:.0%} to {high:.0%} in 95 % of {len(shares)} trials with thumbs turned round at random)."
+        f"{if_wrong}, {np.mean(shares):.0%} of these rubrics would be chosen again "
+        f"({low:.0%} to {high:.0%} in 95 % of {trials})."
     ]

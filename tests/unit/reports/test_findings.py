@@ -221,6 +221,23 @@ def test_a_topic_no_more_different_than_by_luck_among_so_many_is_not_listed() ->
     assert list_topics_unlike_the_rest([mild, *[alike] * 9]) == [], "one of ten may be luck"
 
 
+def test_how_sure_a_wrong_prediction_was_needs_calibrated_probabilities() -> None:
+    told = [replace(score, positive=False, probability=0.8) for score in scores()]
+    data = rubric_set().data
+    few, many = (
+        Reader(
+            render_learning_page(
+                rubric_set(data=data.model_copy(update={"training": training})), told
+            )
+        ).words
+        for training in (21, 240)
+    )
+    assert "though the rubrics expected a thumb up (80" in many
+    assert "though the rubrics expected a thumb up:" in few
+    # a conversation of the other thumb is no miss, and needn't be one
+    assert "they may show what the rubrics miss" in few
+
+
 def test_the_conversations_that_are_most_wrong_come_first_and_right_ones_not_at_all() -> None:
     told = [
         replace(score, probability=p)

@@ -8,6 +8,7 @@ import numpy as np
 from pollex.rubrics.learning.crossfit import WeighedPool
 from pollex.rubrics.learning.noise import (
     LABEL_NOISE_DRAWS,
+    ChoiceUnderNoise,
     describe_stability_under_label_noise,
     measure_rubric_choice_under_label_noise,
 )
@@ -38,12 +39,25 @@ def test_a_strong_choice_stands_under_noise_and_a_weak_one_falls() -> None:
         measure_rubric_choice_under_label_noise(weighed(strength), 1.0, hints=False)
         for strength in (0.2, 0.085)
     )
-    assert len(strong) == LABEL_NOISE_DRAWS
-    assert np.mean(strong) > 0.95
-    assert np.mean(weak) < np.mean(strong)
+    assert len(strong.again) == LABEL_NOISE_DRAWS
+    assert np.mean(strong.again) > 0.95 * strong.rubrics
+    assert np.mean(weak.again) / weak.rubrics < np.mean(strong.again) / strong.rubrics
     (told,) = describe_stability_under_label_noise(strong)
     assert told.startswith("If 5% of the thumbs were wrong, ")
-    assert describe_stability_under_label_noise([]) == []
+    assert describe_stability_under_label_noise(ChoiceUnderNoise([], 0)) == []
+
+
+def test_a_share_of_one_or_two_rubrics_is_told_as_a_count_of_trials() -> None:
+    (single,) = describe_stability_under_label_noise(ChoiceUnderNoise([1, 1, 0], 1))
+    assert single == (
+        "If 5% of the thumbs were wrong: 2 of 3 trials with thumbs turned round at random "
+        "chose the one rubric again."
+    )
+    (both,) = describe_stability_under_label_noise(ChoiceUnderNoise([2, 1, 1], 2))
+    assert "1 of 3 trials" in both
+    assert "both rubrics again" in both
+    (three,) = describe_stability_under_label_noise(ChoiceUnderNoise([3, 3], 3))
+    assert ", 100% of these rubrics would be chosen again" in three
 
 
 def test_the_same_seed_gives_the_same_figure() -> None:
