@@ -950,7 +950,9 @@ def decide_verdict(
     needs = []
     for guard in guards:
         if guard.state == "open":
-            needs.append(f"open: {guard.name}, needs about {round_estimate(guard.more):,} more users")
+            needs.append(
+                f"open: {guard.name}, needs about {round_estimate(guard.more):,} more users"
+            )
 
     verdict = VERDICT_WITH_CAVEAT if caveats else "judged better"
     return verdict, [*caveats, *needs, *lacks]
