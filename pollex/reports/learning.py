@@ -895,7 +895,7 @@ def render_learning_page(
         bins=bin_predictions_by_probability(likely.probability, likely.positive, likely.together)
         if len(likely) >= MIN_CONVERSATIONS_TO_ASSESS_PROBABILITIES
         else [],
-        window=describe_window(rubrics.window),
+        window=describe_window(rubrics.window, rubrics.held_out),
         guarantee=describe_guarantee(rubrics.guaranteed).replace(" %", f"{NO_BREAK_SPACE}%")
         if rubrics.guaranteed
         else "",
@@ -1190,8 +1190,8 @@ def _describe_comparison(baseline: Baseline) -> str:
     return f"It is not clear whether the rubrics rank better than {baseline.name}: {by}."
 
 
-def describe_window(window: Window) -> str:
-    """Say in plain words what the uncertainty window promises."""
+def describe_window(window: Window, held_out: Assessment | None) -> str:
+    """Say in plain words what the uncertainty window promised, and what held-out labels showed."""
     precision = format_percent(window.precision)
     if window.lower is None and window.upper is None:
         return f"No threshold is right {precision} of the time where it was fitted: every score is uncertain."
@@ -1203,10 +1203,15 @@ def describe_window(window: Window) -> str:
             "confidently positive."
         )
 
+    seen = ""
+    if held_out and is_known(held_out.confident_accuracy.value):
+        seen = (
+            f"; on held-out conversations {format_percent(held_out.confident_accuracy.value)} were"
+        )
     return (
         f"The shaded window runs from {format_number(window.lower, 1)} to "
         f"{format_number(window.upper, 1)}. Where it was "
-        f"fitted, at least {precision} of the labels outside it are right."
+        f"fitted, at least {precision} of the labels outside it are right{seen}."
     )
 
 

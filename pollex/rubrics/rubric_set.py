@@ -551,6 +551,8 @@ class RubricSet(Record):
             return format_count(data.held_out, "held-out conversation")
         # a model has read these conversations, built-in roles were made anew
         labeled = f"all {data.held_out:,} labeled conversations"
+        if data.not_scorable:
+            labeled += f" that were kept ({data.not_scorable:,} others were left out)"
         if has_rubrics_written_by_model(self.rubrics):
             return (
                 f"{labeled} (which rubrics count was chosen without the one that is scored, but the "

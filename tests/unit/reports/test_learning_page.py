@@ -293,6 +293,20 @@ def test_what_is_skipped_is_listed_once_and_the_most_frequent_reason_first() -> 
     )
 
 
+def test_all_labeled_conversations_are_not_said_where_some_were_left_out() -> None:
+    data = rubric_set().data.model_copy(update={"folds": 5, "held_out": 191})
+    assert rubric_set(data=data).measured_on.startswith("all 191 labeled conversations, each")
+    some = data.model_copy(update={"not_scorable": 89})
+    assert rubric_set(data=some).measured_on.startswith(
+        "all 191 labeled conversations that were kept (89 others were left out), each"
+    )
+
+
+def test_a_window_is_told_with_what_held_out_labels_showed() -> None:
+    assert "labels outside it are right; on held-out conversations 60" in Reader(page()).words
+    assert "labels outside it are right." in Reader(page(held_out=None)).words
+
+
 def test_windows_are_put_in_words() -> None:
     for ends, said in (
         ((None, None), "every score is uncertain"),
