@@ -30,6 +30,8 @@ from pollex.rooms.remedy.measures.looks import (
     compute_equal_step_bounds,
 )
 from pollex.rooms.remedy.measures.proofs import (
+    VERDICT_PEOPLE_CAN_TELL,
+    VERDICT_WITH_CAVEAT,
     ProofEnd,
     compute_drop_p,
     compute_upper_bound,
@@ -205,6 +207,13 @@ def harmful() -> Iterator[Line]:
 
 GUARDS = (0.05, 0.05, 0.1, 0.1, 0.1, 0.15, 0.15, 0.2, 0.2, 0.3, 0.3, 0.5)
 """How often each of twelve guardrails fails under the old prompt."""
+VERDICTS_OF_GAIN = (
+    "judged better",
+    VERDICT_WITH_CAVEAT,
+    VERDICT_PEOPLE_CAN_TELL,
+    "not cleared",
+)
+"""Verdicts of a gain that was shown, whatever speaks against it."""
 
 
 def verdict_in(world: RemedyWorld, failing: int, edits: list[Planted]) -> tuple[str, float]:
@@ -240,7 +249,7 @@ def whole_verdicts() -> Iterator[Line]:
             0.0,
             most,
         )
-        better = (nothing["judged better"] + nothing["not cleared"]) / runs
+        better = sum(nothing[verdict] for verdict in VERDICTS_OF_GAIN) / runs
         yield (
             f"a change of nothing has a gain, cleared or not, {told}, n {runs}",
             better,
