@@ -9,7 +9,7 @@ def test_a_notebook_shows_a_bar_a_stage_and_notes_as_text() -> None:
     progress.advance("extract", 5)
     progress.note("<b>2 bad rows</b>")
     html = progress.html()
-    assert "<progress value='15' max='40'></progress> extract 15/40" in html
+    assert "<progress value='15' max='40'></progress> Extracting reasons 15/40" in html
     assert "&lt;b&gt;2 bad rows" in html
     progress.start("extract", 50)
-    assert "extract 0/50" in progress.html()
+    assert "Extracting reasons 0/50" in progress.html()

@@ -95,7 +95,7 @@ def test_raters_and_several_questions_are_learned_and_kept() -> None:
         {"question": "d", "values": LIKERT, "ordinal": True, "asked": True},
         *scales[3:],
     ]
-    with pytest.raises(BadCalibrator, match="its network has 19 inputs, and its questions give 25"):
+    with pytest.raises(BadCalibrator, match="its facts and arrays don't fit each other"):
         deserialize_calibrator(
             pack.facts | {"questionnaire": {"main": "stars", "scales": wider}}, pack.arrays
         )

@@ -131,7 +131,7 @@ def test_all_pages_and_scores_of_a_busy_interface_become_a_log_with_thumbs_and_e
     out = tmp_path / "log.jsonl"
     made = fetched("langfuse", out, keys(url), progress=Counting())
     assert made.rows == {"observations": 5, "scores": 1}
-    assert told == [("fetch observations", n) for n in (2, 2, 1)] + [("fetch scores", 1)]
+    assert told == [("Fetching observations", n) for n in (2, 2, 1)] + [("Fetching scores", 1)]
     logs = read_logs(out)
     assert (len(logs), len(logs.positives)) == (5, 1)
     assert known.headers[0]["Authorization"].startswith("Basic ")
