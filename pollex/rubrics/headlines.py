@@ -346,6 +346,16 @@ def describe_side_without_act(rubrics: Sequence[ChosenRubric]) -> str:
     ]
     if any(rubric.kind == "deed" and is_proven_or_likely(rubric) for rubric in aside):
         return "No act of the assistant is a finding"
+
+    # what the assistant says may stand for an act
+    said = []
+    for rubric in (*list_proven_phrase_rubrics(rubrics), *list_proven_tone_rubrics(rubrics)):
+        if rubric.source.startswith("phrase:assistant:") or rubric.text.startswith(
+            "The assistant "
+        ):
+            said.append(rubric)
+    if said:
+        return f"No act of the assistant leads, but {len(said)} of what it says or how it sounds is proven or likely"
     return "No act of the assistant is proven or likely to go along with the thumbs"
 
 

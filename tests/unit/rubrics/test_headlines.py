@@ -206,7 +206,9 @@ def test_where_no_act_leads_what_is_borne_out_all_the_same_is_counted_and_nothin
         ([event(1, standing=HINT)], "what stands out is listed as hints, which may well be luck. "),
         ([], "nothing else is, either. "),
     ):
-        assert describe_lack_of_proven_rubrics(rubrics, data).startswith(f"{nothing}{rest}")
+        told = describe_lack_of_proven_rubrics(rubrics, data)
+        said = "No act of the assistant leads, but 1 of what it says or how it sounds is proven or likely; "
+        assert told.startswith(f"{said if words in rubrics else nothing}{rest}")
     odd = event(1, standing=PROVEN, unexpected=True)
     told = describe_lack_of_proven_rubrics([odd], data)
     assert told.startswith(

@@ -46,7 +46,7 @@ def test_a_side_without_an_act_says_so_beside_what_is_said_there() -> None:
     found = list_findings(rubric_set(rubrics=(words,)))
     assert [one.id for one in found["said"]] == [words.id]
     assert found["lacking"]["What goes wrong"] == (
-        "No act of the assistant is proven or likely to go along with the thumbs on this side."
+        "No act of the assistant leads, but 1 of what it says or how it sounds is proven or likely on this side."
     )
     assert "on what is said (words, which may stand for an act)" in found["nothing"]
 
