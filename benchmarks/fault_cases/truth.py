@@ -127,9 +127,7 @@ def scoring_needs_no_labels(folder: Path) -> str:
     _, said = pollex(folder, *given, "--label-field", "feedback", code=1)
     assert "--label-field feedback.score" in said, said
     assert "--max-bad" not in said, said
-    pollex(
-        folder,
-        *given,
+    named = (
         "--label-field",
         "feedback.score",
         "--id-field",
@@ -137,6 +135,10 @@ def scoring_needs_no_labels(folder: Path) -> str:
         "--messages-field",
         "messages",
     )
+    # a field that is named is wanted: what its values mean is asked, once
+    _, said = pollex(folder, *given, *named, code=1)
+    assert "--positive '>=4' --negative '<=2'" in said, said
+    pollex(folder, *given, *named, "--positive", ">=4", "--negative", "<=2")
     return "30 of 30 scored, and where the label is asked for, the field inside it is named"
 
 

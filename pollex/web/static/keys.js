@@ -17,7 +17,8 @@ function typing(event) {
 
 // A page that was answered is left: keys that come before the next one is there would answer this one again.
 document.addEventListener("submit", (event) => (leaving = !event.defaultPrevented));
-addEventListener("pageshow", () => (leaving = false));
+// One that comes back from the browser's cache is here again; one that is loaded for the first time may be answered already.
+addEventListener("pageshow", (event) => (leaving &&= !event.persisted));
 
 // What is on this page can be meant by a key only once it was drawn: the second frame comes after the first was shown.
 requestAnimationFrame(() => requestAnimationFrame(() => (seen = true)));

@@ -27,7 +27,7 @@ def german(n: int) -> bytes:
     """A table of which nobody knows the columns and the words of the label."""
     rows = ["chat_nr;absender;nachricht;zufriedenheit"]
     for number in range(n):
-        word = ("prima", "mies", "")[number % 3]
+        word = ("fluffig", "schrumpelig", "")[number % 3]
         rows += [
             f"{number};Kunde;Wo ist mein Paket Nummer {number}? Ich warte schon lange darauf.;",
             f"{number};Berater;Das Paket {number} ist unterwegs, bitte haben Sie Geduld.;{word}",
@@ -62,9 +62,11 @@ def test_a_table_is_dropped_corrected_by_clicks_and_kept(
     page.get_by_label("zufriedenheit is").select_option(label="the thumb or rating")
     page.get_by_text("Say what each counts as").wait_for(timeout=PATIENCE)
     assert page.evaluate("document.activeElement.name") == "col-zufriedenheit"
-    page.get_by_role("radiogroup", name="prima counts as").get_by_label("up", exact=True).check()
+    page.get_by_role("radiogroup", name="fluffig counts as").get_by_label("up", exact=True).check()
     page.locator(".lead", has_text="20 up").wait_for(timeout=PATIENCE)
-    page.get_by_role("radiogroup", name="mies counts as").get_by_label("down", exact=True).check()
+    page.get_by_role("radiogroup", name="schrumpelig counts as").get_by_label(
+        "down", exact=True
+    ).check()
     page.locator(".lead", has_text="20 down").wait_for(timeout=PATIENCE)
     assert visitor.findings() == []
 
@@ -74,7 +76,7 @@ def test_a_table_is_dropped_corrected_by_clicks_and_kept(
     assert visitor.findings() == []
     (reading,) = list_readings(empty.store)
     assert (reading.name, reading.conversations) == ("support", 60)
-    assert (reading.options["positive"], reading.options["negative"]) == ("prima", "mies")
+    assert (reading.options["positive"], reading.options["negative"]) == ("fluffig", "schrumpelig")
 
 
 def test_what_is_no_log_is_told_beside_the_files_and_nothing_is_kept(

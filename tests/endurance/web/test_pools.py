@@ -73,9 +73,13 @@ async def test_a_node_tells_what_it_changed_and_its_whole_state(waiting: Path) -
                 await client.get(f"/api/runs/{run}/state", params={"node": "deduplicate"})
             ).json()
             none = await client.get(f"/api/runs/{run}/state", params={"node": "nowhere"})
-    for node, told in (("deduplicate", "kept "), ("select", "chosen "), ("assess", "figures ")):
+    for node, words, told in (
+        ("deduplicate", "Merging what says the same", "kept "),
+        ("select", "Selecting rubrics", "chosen "),
+        ("assess", "Assessing", "figures "),
+    ):
         assert f'href="#state-{node}"' in page, "the drawing leads to it"
-        assert re.search(rf"<strong>{node}</strong> <span[^>]*>[^<]*{told}\d", page)
+        assert re.search(rf"<strong>{words}</strong> <span[^>]*>[^<]*{told}\d", page)
     assert "pool" in state
     assert "chosen" not in state, "that comes later"
     assert none.status_code == 404

@@ -6,6 +6,8 @@ LEAST_GAIN_WORTH_RELEASING = 0.08
 """Of the scale: a gain whose interval ends below this is none that is worth a release."""
 SIZE_NAMES = ("length", "cost")
 """Guardrails that are sizes of replies: their effect is −ln(new / old), and growth is a price, no harm."""
+VERDICT_PEOPLE_CAN_TELL = "only people can tell"
+"""A gain that nothing else speaks against than doubts about who judged it, which people don't share."""
 ADVICE_RULES = {
     "Release": "people who compared blind prefer the new replies, and nothing fell",
     "Try on part of the traffic": "a judge finds the new replies better, and nothing fell; that they are longer, or "

@@ -24,7 +24,7 @@ from scipy.stats import false_discovery_control, norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import CONFIDENCE_LEVEL
-from pollex.rooms.remedy.measures.advice import SIZE_NAMES
+from pollex.rooms.remedy.measures.advice import SIZE_NAMES, VERDICT_PEOPLE_CAN_TELL
 from pollex.rooms.remedy.measures.looks import (
     BETTER,
     DEFAULT_LOOKS,
@@ -865,8 +865,6 @@ def describe_growth(size: GuardrailEffect) -> str:
 
 VERDICT_WITH_CAVEAT = "judged better, with a caveat"
 """A gain that nothing else speaks against than its length, which can't be told from it, or its price."""
-VERDICT_PEOPLE_CAN_TELL = "only people can tell"
-"""A gain that nothing else speaks against than doubts about who judged it, which people don't share."""
 
 
 def decide_verdict(

@@ -8,7 +8,7 @@ import pytest
 
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
-from pollex.rooms.remedy.measures.advice import advise_on_change
+from pollex.rooms.remedy.measures.advice import VERDICT_PEOPLE_CAN_TELL, advise_on_change
 from pollex.rooms.remedy.measures.looks import (
     BETTER,
     GOING,
@@ -23,7 +23,6 @@ from pollex.rooms.remedy.measures.proofs import (
     FINE_STRATUM,
     LENGTH_DOUBTS,
     TARGET_ELSEWHERE_NAME,
-    VERDICT_PEOPLE_CAN_TELL,
     GuardrailEffect,
     PairedEffect,
     ProofArrays,
