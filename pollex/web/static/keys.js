@@ -20,11 +20,11 @@ document.addEventListener("submit", (event) => (leaving = !event.defaultPrevente
 // One that comes back from the browser's cache is here again; one that is loaded for the first time may be answered already.
 addEventListener("pageshow", (event) => (leaving &&= !event.persisted));
 
-// What is on this page can be meant by a key only once it was drawn: the second frame comes after the first was shown.
+// A key can answer what is on this page only once it was drawn: the second frame comes after the first was shown.
 requestAnimationFrame(() => requestAnimationFrame(() => (seen = true)));
 
 document.addEventListener("keydown", (event) => {
-  if (leaving || !seen) return;
+  if (leaving) return;
   if (event.key === "Escape" && event.target.matches?.(fields)) return event.target.blur();
   if (event.key === "Enter" && event.ctrlKey) {
     const main = keyed().find((one) => one.dataset.key === "Ctrl+Enter");
@@ -44,8 +44,9 @@ document.addEventListener("keydown", (event) => {
   const found = keyed().find((one) => one.dataset.key === wanted || one.dataset.key === aliases[wanted]);
   if (!found) return document.dispatchEvent(new CustomEvent("pollex:key", { detail: event }));
   event.preventDefault();
-  // a key that is held down answers one page, and not those that come after it
-  if (!event.repeat || !found.matches("button")) act(found);
+  // a key that is held down, or that was meant for the page before, answers nothing here
+  const answers = found.matches("button");
+  if (!answers || (seen && !event.repeat)) act(found);
 });
 
 function cheatsheet() {

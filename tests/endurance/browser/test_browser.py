@@ -248,7 +248,7 @@ def test_labels_are_given_by_keys_alone_and_a_key_too_early_labels_nothing(
     page.wait_for_url("**lease=*")
     for key in "ud":
         before = page.url
-        page.keyboard.press(key)
+        visitor.press(key)
         page.wait_for_url(lambda url, before=before: url != before)
     assert visitor.findings() == []
     with sqlite3.connect(folder / "store.sqlite") as kept:
@@ -373,8 +373,8 @@ def test_rubrics_are_answered_by_digits_each_for_the_question_at_hand(
     page.wait_for_url("**lease=*")
     assert visitor.findings() == []
     before = page.url
-    page.keyboard.press("2")
-    page.keyboard.press("0")
+    visitor.press("2")
+    visitor.press("0")
     assert page.url == before, "two keys answer two questions of one conversation"
     with page.expect_event("dialog") as asked:
         page.get_by_role("link", name="Runs").first.click(no_wait_after=True)

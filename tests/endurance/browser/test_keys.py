@@ -67,7 +67,8 @@ def test_the_whole_demo_can_be_gone_through_by_keys_alone(
     folder = tmp_path / ".pollex"
     with made_store(folder, n=12) as store:
         judged_run(store)
-    page = visit(serve(folder)).page
+    visitor = visit(serve(folder))
+    page = visitor.page
     keys = page.keyboard
     for key, place in (
         ("r", "runs"),
@@ -117,11 +118,11 @@ def test_the_whole_demo_can_be_gone_through_by_keys_alone(
     keys.type("ann")
     keys.press("Control+Enter")
     page.wait_for_url("**lease=*")
-    keys.press("u")
+    visitor.press("u")
     page.get_by_text("1 of 11 done").wait_for()
-    keys.press("z")
+    visitor.press("z")
     page.get_by_text("another answer replaces it").wait_for()
-    keys.press("d")
+    visitor.press("d")
     page.get_by_text("1 of 11 done").wait_for()
     with sqlite3.connect(folder / "store.sqlite") as kept:
         assert [value for (value,) in kept.execute("SELECT value FROM labels ORDER BY rowid")] == [

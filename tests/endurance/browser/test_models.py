@@ -102,7 +102,7 @@ def test_an_interrupt_of_judge_is_answered_resumed_and_taken_up_and_no_model_is_
                 "votes are shown after the answer"
             )
             before = page.url
-            page.keyboard.press(key)
+            visitor.press(key)
             page.wait_for_url(lambda url, before=before: url != before)
             page.get_by_text("the runs voted yes 3, no 2").wait_for()
         page.get_by_text("3 conversations wait; 2 kept and not taken up; 0 taken up").wait_for()

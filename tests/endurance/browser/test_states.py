@@ -154,16 +154,18 @@ def test_keys_that_come_while_the_next_conversation_loads_label_nothing(
     folder = tmp_path / ".pollex"
     made_store(folder, n=6).close()
     served = serve(folder)
-    page = begun(visit(served)).page
+    visitor = begun(visit(served))
+    page = visitor.page
     served.process.send_signal(signal.SIGSTOP)
     try:
-        for key in "udd":
-            page.keyboard.press(key)
+        visitor.press("u")
+        page.keyboard.press("d")
+        page.keyboard.press("d")
     finally:
         served.process.send_signal(signal.SIGCONT)
     page.get_by_text("1 of 6 done").wait_for()
     assert answers(folder) == ['"up"']
-    page.keyboard.press("d")
+    visitor.press("d")
     page.get_by_text("2 of 6 done").wait_for()
     assert answers(folder) == ['"up"', '"down"']
 

@@ -75,7 +75,7 @@ def test_a_log_is_brought_learned_labeled_scored_compared_and_a_change_is_proved
         if page.get_by_role("link", name="Learn again").count():
             break
         with page.expect_navigation():
-            page.keyboard.press("d")
+            visitor.press("d")
         page.get_by_role("button", name="Down").wait_for()
     page.get_by_role("link", name="Learn again").click()
     page.get_by_text("pollex learn log:tables --set label_sources=log,person").wait_for()

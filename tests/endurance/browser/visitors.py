@@ -34,6 +34,13 @@ class Visitor:
         """Open a page; the answer."""
         return self.page.goto(self.served.base + path)
 
+    def press(self, key: str) -> None:
+        """Press a key that answers the page, once the page was drawn, as `keys.js` waits for."""
+        self.page.evaluate(
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
+        self.page.keyboard.press(key)
+
     def findings(self) -> list[str]:
         """What axe finds on the page."""
         import axe_playwright_python
