@@ -2,8 +2,10 @@
 
 import pollex
 
-logs = pollex.read_logs("logs.jsonl") rubrics = pollex.learn(logs, domain="debugging.toml")
-rubrics.save("rubrics.json") score = pollex.Scorer.load("rubrics.json").score(conversation)
+logs = pollex.read_logs("logs.jsonl")
+rubrics = pollex.learn(logs, domain="debugging.toml")
+rubrics.save("rubrics.json")
+score = pollex.Scorer.load("rubrics.json").score(conversation)
 """
 
 from __future__ import annotations

@@ -255,6 +255,14 @@ class Limits:
         )
 
 
+def write_way_on(limit: float) -> str:
+    """Return what to do where a limit of calls or cost is reached."""
+    # a run that may send nothing would end here each time it was resumed
+    if limit == 0:
+        return "0 lets nothing be sent: give a larger limit, or look at --dry-run for what it takes"
+    return "resume: what was answered is kept, and the limit counts anew"
+
+
 SECONDS_BETWEEN_BUDGET_CHECKS = 0.02
 """Seconds between two looks whether a call may be out."""
 
@@ -316,14 +324,14 @@ class Budget:
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             raise LimitReached(
                 f"max_calls {limits.max_calls} reached",
-                hint="resume: what was answered is kept, and the limit counts anew",
+                hint=write_way_on(limits.max_calls),
                 option="max_calls",
             )
 
         if limits.max_cost is not None and self.cost >= limits.max_cost:
             raise LimitReached(
                 f"max_cost {limits.max_cost:g} reached",
-                hint="resume: what was answered is kept, and the limit counts anew",
+                hint=write_way_on(limits.max_cost),
                 option="max_cost",
             )
 

@@ -12,8 +12,8 @@ from gateway_asking import KEY, SCHEMA, question
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pollex.errors import WrongUse
-from pollex.gateway.budget import Limits, Price
+from pollex.errors import LimitReached, WrongUse
+from pollex.gateway.budget import Budget, Limits, Price
 from pollex.gateway.calls import Call, compute_lower_token_bound, estimate_tokens
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.redaction import redact_secrets, strip_secrets
@@ -124,6 +124,23 @@ def test_prices_that_are_no_numbers_from_nothing_on_and_limits_that_allow_nothin
     for one in limits:
         with pytest.raises(WrongUse):
             Limits(**one)
+
+
+@pytest.mark.parametrize(
+    ("limits", "way_on"),
+    [
+        (Limits(max_calls=0), "give a larger limit"),
+        (Limits(max_cost=0.0, price=Price(1.0, 1.0)), "give a larger limit"),
+        (Limits(max_calls=1), "resume"),
+    ],
+)
+def test_a_limit_that_lets_nothing_be_sent_offers_no_resuming(limits: Limits, way_on: str) -> None:
+    budget = Budget(limits)
+    for _ in range(limits.max_calls or 0):
+        budget.take()
+    with pytest.raises(LimitReached) as reached:
+        budget.take()
+    assert way_on in str(reached.value.hint)
 
 
 def test_an_endpoint_shows_no_secret_and_knows_them_all() -> None:

@@ -23,7 +23,7 @@ from ray.exceptions import RayActorError, RayTaskError
 from pollex.children import protect_children
 from pollex.errors import BadInput, LimitReached, PollexError
 from pollex.formats.places import StoragePath
-from pollex.gateway.budget import Budget, Limits
+from pollex.gateway.budget import Budget, Limits, write_way_on
 from pollex.rooms.scale.formats.units import LogUnit
 from pollex.rooms.scale.services.part_writer import PartWriter
 from pollex.rooms.scale.services.parts import ClusterOptions, ScoredPart, ScoringJob, UnitOutcome
@@ -87,9 +87,10 @@ class LeasedBudget(Budget):
     def _leased(self, limit: str, amount: float) -> float:
         leased: float = ray.get(self._purse.lease.remote(limit, amount))
         if leased == 0:
+            reached = getattr(self._limits, limit)
             raise LimitReached(
-                f"{limit} {getattr(self._limits, limit)} reached",
-                hint="resume: what was answered is kept, and the limit counts anew",
+                f"{limit} {reached} reached",
+                hint=write_way_on(reached),
                 option=limit,
             )
 
