@@ -17,7 +17,11 @@ from pollex.rooms.remedy.agents.assistant import read_keyed_lines
 from pollex.rooms.remedy.conversations.reply_context import hash_to_random_order
 from pollex.rooms.remedy.graphs.trial import Trial
 from pollex.rooms.remedy.measures.proofs import FINE_STRATUM
-from pollex.rooms.remedy.services.result import list_turns_before, read_browser_choices
+from pollex.rooms.remedy.services.result import (
+    SKIPPED_CHOICE,
+    list_turns_before,
+    read_browser_choices,
+)
 from pollex.rooms.remedy.services.sample import RemedyOptions
 from pollex.store.store import Store
 from pollex.text import JsonDict
@@ -89,7 +93,7 @@ def read_choices_from_file(folder: Path) -> dict[str, list[str]]:
     """
     choices_by_key = dict[str, list[str]]()
     for key, choice, where in read_keyed_lines(folder / CHOICES_FILE_NAME, "choice"):
-        if choice.upper() not in ("1", "2", "0", "S"):
+        if choice.upper() not in ("1", "2", "0", SKIPPED_CHOICE):
             raise BadInput(
                 f"{choice!r:.20} is no choice",
                 where=where,
@@ -112,10 +116,10 @@ def read_choices(folder: Path, store: Store, run: str) -> dict[str, str]:
     for key, by in read_browser_choices(store, run).items():
         choices_by_key.setdefault(key, []).extend(by.values())
 
-    # S skips a pair, which says nothing
+    # a skipped pair says nothing
     decided = {}
     for key, every in choices_by_key.items():
-        decided[key] = [choice for choice in every if choice != "S"]
+        decided[key] = [choice for choice in every if choice != SKIPPED_CHOICE]
 
     choices: dict[str, str] = {}
     for key, every in decided.items():

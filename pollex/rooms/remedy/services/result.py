@@ -58,6 +58,8 @@ PROPOSED_RECORD_NAME = "proposed"
 COMPARED_FACT_KIND, SHEET_RECORD_NAME, MAX_TURNS_SHOWN_BEFORE = "pair", "pairs", 3
 """The kind of fact that a pair of replies is, which also begins the question that people's choices of a run are kept
 under; the step that has what they compare; and turns that are shown before the replies."""
+SKIPPED_CHOICE = "S"
+"""What a person says of a pair that they can't compare."""
 VERDICTS_BY_RANK = (
     "better, people agree",
     "judged better",
@@ -316,6 +318,11 @@ def read_browser_choices(store: Store, run: str) -> dict[str, dict[str, str]]:
         choices.setdefault(row["text_hash"], {})[row["annotator"]] = load_json(row["value"])
 
     return choices
+
+
+def count_people_who_decided(choices: Mapping[str, str]) -> int:
+    """Return how many people said something of a pair: who skips it says nothing."""
+    return sum(choice != SKIPPED_CHOICE for choice in choices.values())
 
 
 def count_people_for_pair(key: str) -> int:

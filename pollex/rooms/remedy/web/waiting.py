@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from pollex.rooms.remedy.agents.assistant import REPLIES_FILE_NAME, TODO_FILE_NAME, read_keyed_lines
@@ -11,6 +12,7 @@ from pollex.rooms.remedy.services.result import (
     PROPOSED_RECORD_NAME,
     REMEDY_COMMAND,
     SHEET_RECORD_NAME,
+    count_people_who_decided,
     read_browser_choices,
 )
 from pollex.store.resume import read_step_result
@@ -39,10 +41,35 @@ def list_waiting_proposals(site: Site, run: Run) -> list[JsonDict]:
     return proposals
 
 
-def list_uncompared_pairs(site: Site, run: Run, sheet: Iterable[JsonDict]) -> list[JsonDict]:
-    """Return the pairs of a run's sheet that nobody has compared yet in the browser."""
+@dataclass(frozen=True)
+class PairProgress:
+    """How far people are with the pairs of a run's sheet, in the browser.
+
+    Attributes:
+        compared: Pairs of which somebody said which reply helps more, or that there is no difference.
+        skipped: Pairs that were seen, and skipped by all who saw them.
+        left: Pairs that nobody has seen.
+    """
+
+    compared: int
+    skipped: int
+    left: int
+
+
+def count_pairs(site: Site, run: Run, sheet: Iterable[JsonDict]) -> PairProgress:
+    """Count the pairs of a run's sheet that people have compared, skipped and not seen."""
     choices = read_browser_choices(site.store, run.id)
-    return [pair for pair in sheet if not choices.get(pair["key"])]
+    compared = skipped = left = 0
+    for pair in sheet:
+        by = choices.get(pair["key"], {})
+        if count_people_who_decided(by):
+            compared += 1
+        elif by:
+            skipped += 1
+        else:
+            left += 1
+
+    return PairProgress(compared, skipped, left)
 
 
 def describe_waiting(site: Site, run: Run) -> PageData | None:
@@ -67,9 +94,12 @@ def describe_waiting(site: Site, run: Run) -> PageData | None:
     if folder is not None and asked:
         answered = sum(1 for _ in read_keyed_lines(folder / REPLIES_FILE_NAME, "reply"))
 
+    progress = count_pairs(site, run, sheet)
     return {
         "pairs": len(sheet),
-        "left": len(list_uncompared_pairs(site, run, sheet)),
+        "compared": progress.compared,
+        "skipped": progress.skipped,
+        "left": progress.left,
         "people": run.arguments.get("people"),
         "proposals": proposals,
         "fit": [proposal["name"] for proposal in proposals if not proposal["refused"]],
@@ -89,7 +119,7 @@ def count_waiting(site: Site, run: Run) -> dict[str, int]:
     if waiting is None:
         return {}
 
-    # pairs that nobody has compared come first, then what has been compared and goes on
+    # pairs that nobody has seen come first, then what has been compared and goes on
     left = waiting["left"]
     return {
         "left": left,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -21,13 +22,15 @@ from pollex.rooms.remedy.services.result import (
     COMPARED_FACT_KIND,
     REMEDY_COMMAND,
     SHEET_RECORD_NAME,
+    SKIPPED_CHOICE,
     count_people_for_pair,
+    count_people_who_decided,
     read_browser_choices,
 )
 from pollex.rooms.remedy.web.hooks import REMEDIES_PATH
 from pollex.rooms.remedy.web.waiting import (
+    count_pairs,
     describe_waiting,
-    list_uncompared_pairs,
     list_waiting_proposals,
 )
 from pollex.rubrics.records import ChosenRubric
@@ -70,11 +73,13 @@ def _build_remedy_row(site: Site, run: Run) -> dict[str, object]:
     # the record of an ended run, or the sheet of one that waits for people
     record = read_step_result(site.store, run.id, REMEDY_COMMAND)
     sheet = read_step_result(site.store, run.id, SHEET_RECORD_NAME)
+    progress = count_pairs(site, run, () if record else sheet or ())
     about: dict[str, object] = {
         "run": run.id,
         "verdict": "",
         "waiting": 0 if record or not sheet else len(sheet),
-        "left": 0 if record or not sheet else len(list_uncompared_pairs(site, run, sheet)),
+        "left": progress.left,
+        "skipped": progress.skipped,
         "proposed": 0 if record or sheet else len(list_waiting_proposals(site, run)),
     }
     if record:
@@ -192,7 +197,12 @@ def show_remedy(
         "frozen": read_step_result(site.store, run.id, "registered"),
         "began": site.store.value(sql, [run.id]),
     }
-    choices = Counter(who for by in read_browser_choices(site.store, run.id).values() for who in by)
+    choices = Counter(
+        who
+        for by in read_browser_choices(site.store, run.id).values()
+        for who, choice in by.items()
+        if choice != SKIPPED_CHOICE
+    )
     about = {
         "tab": tab,
         "remedy": prepare_sections(record, ()),
@@ -204,24 +214,46 @@ def show_remedy(
 
 
 @page(f"{REMEDIES_PATH}/{{run}}/compare", "remedy_pairs.html", here="Label")
-def show_next_pair(site: Site, run: Run, who: ShortText = "") -> PageData:
-    """Show a person the next pair of replies that they haven't compared: no prompt, arm, rubric or judge."""
+def show_next_pair(site: Site, run: Run, who: ShortText = "", key: ShortText = "") -> PageData:
+    """Show a person the next pair of replies that they haven't compared: no prompt, arm, rubric or judge.
+
+    Args:
+        key: Of a pair that they have seen, to choose anew; empty for the next one.
+    """
     sheet = _read_sheet_by_key(site, run)
     choices = read_browser_choices(site.store, run.id)
-    # pairs that this person hasn't compared, and that lack people
-    left = [
-        pair for pair in sheet.values()
-        if who not in (by := choices.get(pair["key"], {})) and len(by) < count_people_for_pair(pair["key"])
-    ]  # fmt: skip
+    # what this person said so far, in the order in which pairs are shown
+    own_choices: dict[str, str] = {}
+    # pairs that this person hasn't seen, and that lack people
+    left = []
+    for pair_key in sheet:
+        by = choices.get(pair_key, {})
+        if who in by:
+            own_choices[pair_key] = by[who]
+        elif count_people_who_decided(by) < count_people_for_pair(pair_key):
+            left.append(pair_key)
+
+    if key and key not in own_choices:
+        raise NotFound("you have not seen this pair", hint="go on with those that are left")
+    at = key or (left[0] if left and who else "")
 
     return {
         "who": who,
         "left": len(left),
         "of": len(sheet),
-        "uncompared": len(list_uncompared_pairs(site, run, sheet.values())),
+        "progress": count_pairs(site, run, sheet.values()),
         "is_concluded": bool(read_step_result(site.store, run.id, REMEDY_COMMAND)),
-        "pair": left[0] if left and who else None,
+        "pair": sheet.get(at),
+        "mine": own_choices.get(at),
+        "before": _find_pair_before([*sheet], own_choices, at),
+        "skipped": [pair for pair, choice in own_choices.items() if choice == SKIPPED_CHOICE],
     }
+
+
+def _find_pair_before(keys: list[str], own_choices: Mapping[str, str], at: str) -> str:
+    """Return the pair that somebody has seen last before the one that is shown; empty if none."""
+    before = keys[: keys.index(at)] if at else keys
+    return next((key for key in reversed(before) if key in own_choices), "")
 
 
 @post("/api/remedies/{run}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from web_site import client_of, made_app, made_store
 
+from pollex.rooms.remedy.services.result import read_browser_choices
 from pollex.runs.workspace import run_coroutine_to_end
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -116,3 +117,49 @@ async def test_a_proof_that_goes_on_says_so(tmp_path: Path) -> None:
             answer = await client.get(f"/remedies/{run.id}", headers=HTML)
     assert answer.status_code == 404
     assert "is at work: it has no verdict yet" in answer.text
+
+
+async def test_a_skipped_pair_is_not_compared_and_others_are_asked(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=3) as store:
+        app = made_app(store)
+        run = run_with_pairs(store, app.app.state.site)  # type: ignore[attr-defined]
+        here = f"/remedies/{run.id}"
+        first, second = (row["key"] for row in SHEET)
+        async with client_of(app) as client:
+            await client.post(f"/api{here}", json={"key": first, "who": "Ann", "choice": "S"})
+            skipped = words_of((await client.get(here, headers=HTML)).text)
+            of_bo = (await client.get(f"{here}/compare?who=Bo", headers=HTML)).text
+            await client.post(f"/api{here}", json={"key": second, "who": "Ann", "choice": "1"})
+            end = (await client.get(f"{here}/compare?who=Ann", headers=HTML)).text
+            listed = words_of((await client.get("/remedies", headers=HTML)).text)
+            # who skipped it may still answer, and then nothing is skipped
+            again = (await client.get(f"{here}/compare?who=Ann&key={first}", headers=HTML)).text
+            await client.post(f"/api{here}", json={"key": first, "who": "Ann", "choice": "2"})
+            after = words_of((await client.get(here, headers=HTML)).text)
+    assert "0 of 2 pairs of replies are compared, 1 skipped" in skipped.replace("\xa0", " ")
+    assert f'value="{first}"' in of_bo
+    assert "1 of 2 pairs is compared, 1 skipped" in words_of(end).replace("\xa0", " ")
+    assert f"who=Ann&amp;key={first}" in end
+    assert "1 of 2 pairs compared, 1 skipped: go on" in listed.replace("\xa0", " ")
+    assert "You said: skipped" in again
+    assert "2 of 2 pairs of replies are compared." in after.replace("\xa0", " ")
+
+
+async def test_an_answered_pair_is_found_again_and_its_answer_changed(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=3) as store:
+        app = made_app(store)
+        run = run_with_pairs(store, app.app.state.site)  # type: ignore[attr-defined]
+        here = f"/remedies/{run.id}"
+        first, second = (row["key"] for row in SHEET)
+        async with client_of(app) as client:
+            unseen = await client.get(f"{here}/compare?who=Ann&key={second}", headers=HTML)
+            await client.post(f"/api{here}", json={"key": first, "who": "Ann", "choice": "1"})
+            now = (await client.get(f"{here}/compare?who=Ann", headers=HTML)).text
+            back = (await client.get(f"{here}/compare?who=Ann&key={first}", headers=HTML)).text
+            await client.post(f"/api{here}", json={"key": first, "who": "Ann", "choice": "0"})
+        choices = read_browser_choices(store, run.id)
+    assert unseen.status_code == 404
+    assert re.search(rf'href="{here}/compare\?who=Ann&amp;key={first}" data-key="z"', now)
+    assert "You said: reply 1" in back
+    assert re.search(rf'href="{here}/compare\?who=Ann" data-key="Enter"', back)
+    assert choices[first] == {"Ann": "0"}
