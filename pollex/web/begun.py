@@ -531,10 +531,8 @@ def find_child_of_run(site: Site, run: Run) -> Child | None:
 
 
 def get_failure_of_child(child: Child) -> str:
-    """Return why a command failed, which it says last; empty where it didn't."""
-    if child.state != "failed" or not child.said:
-        return ""
-    return replace_options_by_labels(child.said[-1].removeprefix("Error: "))
+    """Return why a command failed; empty where it didn't."""
+    return replace_options_by_labels(child.failure) if child.state == "failed" else ""
 
 
 def find_run_of_child(site: Site, child: Child) -> Run | None:

@@ -46,6 +46,8 @@ MAX_ENDED_COMMANDS = 100
 MAX_RESULT_BYTES = 8 << 20
 PENDING_EXIT_CODE = 75
 """Exit code of what waits for people, or for another process."""
+ERROR_START = "Error: "
+"""How a command begins the words of its error."""
 GATE_SHUT_EXIT_CODE = 4
 """Exit code of a gate whose conditions fail: the command did what it was to do."""
 
@@ -95,6 +97,14 @@ class Child:
         if self.lines:
             return self.lines
         return read_last_lines(self.written("err"))
+
+    @property
+    def failure(self) -> str:
+        """Why it failed, as it said at its end: an error may have several lines."""
+        said = list(self.said)
+        starts = [place for place, line in enumerate(said) if line.startswith(ERROR_START)]
+        lines = said[starts[-1] :] if starts else said[-1:]
+        return " ".join(" ".join(lines).removeprefix(ERROR_START).split())
 
     def written(self, stream: Literal["out", "err"]) -> Path:
         """Return the file of one of its two streams."""

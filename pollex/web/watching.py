@@ -24,6 +24,7 @@ from typing import Literal
 from pydantic import BaseModel, Field, ValidationError
 
 from pollex.errors import PollexError
+from pollex.formats.mapping import format_name_pairs, parse_name_pairs
 from pollex.services.readings import find_reading_of_columns
 from pollex.store.seal import read_json_object
 from pollex.store.tables import format_current_time
@@ -136,6 +137,7 @@ class Watcher:
         with_text: Whether it is told the words of rubrics, too.
         secret: What its messages are signed with.
         told: What became of the last message.
+        _earlier_children: Ids of the commands that an earlier server had started for files.
     """
 
     site: Site
@@ -149,6 +151,7 @@ class Watcher:
     offer: WatchingOffer | None = None
     lock: Lock = field(default_factory=Lock)
     _looked: dict[str, float] = field(default_factory=dict)
+    _earlier_children: frozenset[str] = frozenset()
     _stopping: Event = field(default_factory=Event)
 
     @classmethod
@@ -168,6 +171,7 @@ class Watcher:
             if not folder["is_from_start"]
         }
         watcher.files = {key: WatchedFile(**file) for key, file in known["files"].items()}
+        watcher._earlier_children = frozenset(file.child for file in watcher.files.values())
         watcher.alerts = [Alert(**alert) for alert in known["alerts"]]
         watcher.webhook = known["webhook"]
         watcher.with_text = known["with_text"]
@@ -198,10 +202,19 @@ class Watcher:
             self._keep()
 
     def remove(self, path: str) -> None:
-        """Look at a folder no more; what was scored stays."""
+        """Look at a folder no more; what was scored stays, and what waits is forgotten."""
         with self.lock:
             self.folders.pop(path, None)
+            for key, file in list(self.files.items()):
+                if file.state in ("settling", "new") and str(Path(file.path).parent) == path:
+                    del self.files[key]
             self._keep()
+
+    def try_again(self, path: str, mark: str) -> None:
+        """Score a file that failed once more, if it is still known."""
+        for key, file in list(self.files.items()):
+            if (file.path, file.mark, file.state) == (path, mark, "failed"):
+                self._note(key, WatchedFile(path=path, mark=mark, seen=file.seen))
 
     def set_webhook(self, address: str, *, with_text: bool) -> None:
         """Tell an address of alerts from now on; empty for none."""
@@ -292,8 +305,9 @@ class Watcher:
                 shown = escape_controls(str(path).encode("utf-8", "backslashreplace").decode())
                 why = "its name is no UTF-8 → rename it"
                 failed = WatchedFile(path=shown, mark=mark, state="failed", why=why)
-                found_new = found_new or shown not in self.files
-                self._note(shown, failed)
+                if shown not in self.files:
+                    self._note(shown, failed)
+                    found_new = True
                 continue
             # a file that was written again has another mark, and counts as a new one
             key = f"{path}\0{mark}"
@@ -314,11 +328,14 @@ class Watcher:
             self._score(key, file)
         else:
             child = self.site.children.by_id.get(file.child)
-            if child is None:  # it ended with an earlier server: what was answered is kept
-                self._note(
-                    key,
-                    replace(file, state="new" if not file.run else "done"),
-                )
+            # it ended with an earlier server: what was answered is kept, and nobody pays twice
+            ended_with_server = child is None or (
+                child.state == "stopped" and child.id in self._earlier_children
+            )
+            if ended_with_server and not file.run:
+                self._note(key, replace(file, state="new"))
+            elif ended_with_server:
+                self._start_check(key, file)
             elif child.over and file.state == "scoring":
                 self._scored(key, file, child)
             elif child.over:
@@ -383,23 +400,22 @@ class Watcher:
             run = child.told.get("run", "")
 
         if child.state != "done" or not run:
-            if child.said:
-                why = child.said[-1].removeprefix("Error: ")
-            else:
-                why = "it ended early"
-
-            self._note(key, replace(file, state="failed", why=why))
+            self._note(key, replace(file, state="failed", why=_tell_why_ended(child)))
             return
 
+        self._start_check(key, replace(file, run=run))
+
+    def _start_check(self, key: str, file: WatchedFile) -> None:
+        """Start to compare a file that was scored with what was there before."""
         named = self.site.set_at_home()
-        against = self._baseline(run)
+        against = self._baseline(file.run)
         if named is None or not against:
             why = "nothing was scored before that it could be compared with"
-            self._note(key, replace(file, state="done", run=run, why=why))
+            self._note(key, replace(file, state="done", why=why))
             return
 
         # the gate's condition is about the mean probability
-        words = ["check", run, f"--against={against}", f"--fail-if={WATCH_CONDITION}"]
+        words = ["check", file.run, f"--against={against}", f"--fail-if={WATCH_CONDITION}"]
         words += [
             f"--rubrics={write_set_word(self.site, named)}",
             f"--store={self.site.store.folder}",
@@ -414,7 +430,7 @@ class Watcher:
         except PollexError:
             return  # too much waits: the next look starts it
 
-        self._note(key, replace(file, state="checking", run=run, child=checking.id))
+        self._note(key, replace(file, state="checking", child=checking.id))
 
     def _baseline(self, run: str) -> str:
         """Return the run that others are compared with: where the set was learned, else the first that it scored."""
@@ -435,11 +451,12 @@ class Watcher:
     def _checked(self, key: str, file: WatchedFile, child: Child) -> None:
         """Take up what a check came to."""
         if child.state != "done" or not isinstance(child.told, dict):
-            if child.said:
-                why = child.said[-1].removeprefix("Error: ")
-            else:
-                why = "it wasn't compared"
+            why = f"not compared: {_tell_why_ended(child)}"
+            self._note(key, replace(file, state="done", why=why))
+            return
 
+        if min(child.told["comparison"]["sizes"]) < MIN_CONVERSATIONS_WATCHED:
+            why = f"too few conversations to compare: it takes {MIN_CONVERSATIONS_WATCHED}"
             self._note(key, replace(file, state="done", why=why))
             return
 
@@ -461,9 +478,6 @@ class Watcher:
     def _alerts_of(self, file: WatchedFile, child: Child) -> Iterator[Alert]:
         """Yield what is worse than before by more than chance."""
         comparison = child.told["comparison"]
-        if min(comparison["sizes"]) < MIN_CONVERSATIONS_WATCHED:
-            return
-
         for rubric in comparison["rubrics"]:
             change = rubric["difference"]
             # worse: a DSAT rubric that holds more often, or a SAT rubric that holds less often
@@ -527,6 +541,10 @@ class Watcher:
         )
 
     def _note(self, key: str, file: WatchedFile) -> None:
+        # commands end with this server: the next one goes on with what they were doing
+        if self._stopping.is_set():
+            return
+
         with self.lock:
             self.files[key] = file
             for old in list(self.files)[: max(0, len(self.files) - MAX_FILES_REMEMBERED)]:
@@ -554,8 +572,17 @@ class Watcher:
         draft.replace(path)
 
 
+def _tell_why_ended(child: Child) -> str:
+    """Return why a command didn't come to a result."""
+    if child.state == "stopped":
+        return "it was stopped"
+    return child.failure or "it ended early"
+
+
 def _format_option_value(value: object) -> object:
     """Return a value of reading as an option takes it."""
+    if isinstance(value, Mapping):
+        return format_name_pairs(parse_name_pairs(value))
     if isinstance(value, list):
         return tuple(value)
     return value

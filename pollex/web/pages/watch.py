@@ -24,9 +24,8 @@ MAX_FILES_LISTED = 100
 def show_watched_folders(site: Site, as_json: bool) -> PageData:
     """Show the folders that are looked at, the files that arrived, and the alerts."""
     watcher = get_watcher(site)
-    files = list(reversed(watcher.files.values()))
-    alerts = list(reversed(watcher.alerts))
     if as_json:
+        files = list(reversed(watcher.files.values()))
         # programs get names of files, and no paths of the server
         rows: list[PageData] = []
         for file in files:
@@ -37,26 +36,40 @@ def show_watched_folders(site: Site, as_json: bool) -> PageData:
 
         return {
             "files": rows,
-            "alerts": alerts,
+            "alerts": list(reversed(watcher.alerts)),
             "told": watcher.told,
         }
 
     return {
-        "folders": list(watcher.folders.values()),
+        **_list_what_arrived(site),
         "refusals": {
             folder.path: watcher.refusal_of(folder) for folder in watcher.folders.values()
         },
         "offer": watcher.offer,
-        "files": files[:MAX_FILES_LISTED],
-        "total": len(files),
-        "alerts": alerts,
         "webhook": watcher.webhook,
         "with_text": watcher.with_text,
         "secret": watcher.secret,
         "told": watcher.told,
         "has_roots": bool(site.roots.folders),
-        "has_set": site.set_at_home() is not None,
         "minutes": DEFAULT_MINUTES,
+    }
+
+
+@page(f"{links.WATCH_PATH}/live", "watch_live.html")
+def show_what_arrived(site: Site) -> PageData:
+    """Return the part of that page that says what arrived."""
+    return _list_what_arrived(site)
+
+
+def _list_what_arrived(site: Site) -> PageData:
+    watcher = get_watcher(site)
+    files = list(reversed(watcher.files.values()))
+    return {
+        "files": files[:MAX_FILES_LISTED],
+        "total": len(files),
+        "alerts": list(reversed(watcher.alerts)),
+        "folders": list(watcher.folders.values()),
+        "has_set": site.set_at_home() is not None,
     }
 
 
@@ -70,8 +83,8 @@ def watch_folder(site: Site, place_: FolderText, minutes: Minutes = DEFAULT_MINU
 
     if not path.is_dir():
         raise RequestError(
-            "this is no folder",
-            hint="name the folder in which logs arrive",
+            "there is no such folder in those that the server was started with",
+            hint="name the folder in which logs arrive, or “.” for the one of the start itself",
         )
 
     get_watcher(site).add(path, minutes)
@@ -91,6 +104,13 @@ def stop_watching_folder(site: Site, place_: FolderText) -> NextPage:
 
     watcher.remove(place_)
     return links.WATCH_PATH, {"folders": len(watcher.folders)}
+
+
+@post("/api/watch/again")
+def try_file_again(site: Site, place_: FolderText, mark: ShortText) -> NextPage:
+    """Score a file that failed once more."""
+    get_watcher(site).try_again(place_, mark)
+    return links.WATCH_PATH, {}
 
 
 @post("/api/watch/offer")

@@ -5,6 +5,7 @@ import hmac
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -14,11 +15,12 @@ import pytest
 from web_site import client_of, made_app
 
 from pollex.services.bring import AllowedRoots
+from pollex.services.readings import keep_reading, make_reading
 from pollex.store.store import Store
 from pollex.web.alerts import Alert
 from pollex.web.children import Child
 from pollex.web.site import Site
-from pollex.web.watching import Watcher, get_watcher
+from pollex.web.watching import WatchedFile, Watcher, get_watcher
 from pollex.web.webhook import SIGNATURE_HEADER, make_webhook_message, tell_webhook
 
 ALERT = Alert(
@@ -118,10 +120,10 @@ def test_a_file_that_still_grows_waits_and_one_that_fails_says_why(
     path.write_text("a,b\n")
     (score,) = looked(watcher)
     score.state = "failed"
-    score.lines = ["Error: no known format"]
+    score.lines = ["It reads.", "Error: no known format; its columns are", "  a  1", " → name them"]
     looked(watcher)
     states = {(file.state, file.why) for file in watcher.files.values()}
-    assert ("failed", "no known format") in states
+    assert ("failed", "no known format; its columns are a 1 → name them") in states
 
 
 def test_a_link_that_leads_out_of_the_folder_is_not_read(watcher: Watcher, tmp_path: Path) -> None:
@@ -313,3 +315,88 @@ def test_a_folder_is_looked_at_only_while_the_server_may_read_it(
     assert looked(watcher) == []
     (folder,) = watcher.folders.values()
     assert "in no folder that this server may read" in watcher.refusal_of(folder)
+
+
+def test_a_file_is_read_as_a_kept_log_of_the_same_columns(own: Store, tmp_path: Path) -> None:
+    content = "Nr;Wer;Satz, wörtlich;Note\n1;Gast;Hallo;\n1;Bot;Guten Tag;gut\n"
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "woche2.csv").write_text(content)
+    reading = make_reading(own.folder, "woche1.csv")
+    columns = {"conversation": "Nr", "role": "Wer", "text": "Satz", "label": "Note"}
+    roles = {"user": ["Gast"], "assistant": ["Bot", "Berater"]}
+    options = {"columns": columns, "roles": roles, "positive": "gut"}
+    seen = tuple(content.partition("\n")[0].split(";"))
+    keep_reading(replace(reading, options=options, columns=seen, is_kept=True))
+    site = Site(own, {}, roots=AllowedRoots((str(tmp_path),)))
+    words = Watcher.of(site)._reading_words(folder / "woche2.csv")
+    assert "--columns=conversation=Nr,role=Wer,text=Satz,label=Note" in words
+    assert "--roles=user=Gast,assistant=Bot,assistant=Berater" in words
+    assert "--positive=gut" in words
+
+
+def test_what_was_at_work_when_the_server_ended_goes_on_with_the_next_one(
+    watcher: Watcher, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / "in" / f"{name}.jsonl").write_text("{}\n")
+    of_a, of_b = looked(watcher)
+    of_a.state, of_a.told = "done", {"run": "score-9"}
+    (check,) = looked(watcher)[2:]
+    # the server's end stops what is at work
+    watcher.close()
+    for child in (of_b, check):
+        child.state = "stopped"
+    looked(watcher)
+    later = Watcher.of(watcher.site)
+    assert {file.state for file in later.files.values()} == {"checking", "scoring"}
+    looked(later)
+    _, _, _, *begun = later.site.children.by_id.values()
+    assert sorted(child.arguments[:2] for child in begun) == [
+        ("check", "score-9"),
+        ("score", str(tmp_path / "in" / "b.jsonl")),
+    ]
+
+
+async def test_a_file_that_failed_or_was_stopped_is_tried_again_by_a_button(
+    own: Store, tmp_path: Path
+) -> None:
+    app = made_app(own)
+    watcher = get_watcher(app.app.state.site)  # type: ignore[attr-defined]
+    path = tmp_path / "a.jsonl"
+    path.write_text("{}\n")
+    failed = WatchedFile(path=str(path), mark="7 7", state="failed", why="no known format")
+    watcher.files = {"a": failed}
+    async with client_of(app) as client:
+        page = (await client.get("/watch")).text
+        told = {"place": failed.path, "mark": failed.mark}
+        await client.post("/api/watch/again", json=told)
+        after = (await client.get("/watch/live")).text
+    assert "Try a.jsonl again" in page
+    assert "it may still grow" in after
+    assert watcher.files["a"].why == ""
+
+
+def test_what_waits_in_a_folder_that_is_watched_no_more_is_not_scored(
+    watcher: Watcher, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.jsonl").write_text("{}\n")
+    watcher.look()
+    watcher.remove(str(tmp_path / "in"))
+    assert looked(watcher) == []
+
+
+def test_a_file_with_few_conversations_says_that_it_was_not_compared(
+    watcher: Watcher, tmp_path: Path
+) -> None:
+    (tmp_path / "in" / "a.jsonl").write_text("{}\n")
+    (score,) = looked(watcher)
+    score.state, score.told = "done", {"run": "score-9"}
+    _, check = looked(watcher)
+    told = compared(True, 2.0)
+    told["comparison"]["sizes"] = [40, 19]
+    check.state, check.told = "done", told
+    looked(watcher)
+    (file,) = watcher.files.values()
+    assert (file.state, watcher.alerts) == ("done", [])
+    assert "too few conversations to compare" in file.why
