@@ -34,6 +34,8 @@ from pollex.rubrics.headlines import (
     find_deed_behind_each_phrase,
     find_earlier_equivalents_of_headlines,
     find_finding_explaining_each_phrase,
+    find_findings_of_same_fact,
+    is_act_or_words_of_assistant,
     is_proven_or_likely,
 )
 from pollex.rubrics.learning.choice import list_rubrics_to_choose_from
@@ -79,6 +81,7 @@ from pollex.rubrics.records import (
     Choice,
     ChosenRubric,
     Family,
+    JudgedBy,
     JudgeRecord,
     RubricEvidence,
     StandingRecord,
@@ -151,11 +154,14 @@ def assemble_rubric_set(
     # each rubric with its evidence, and what explains it
     reasons = list_reasons_of_chosen(live, chosen)
     segments, about = compute_topic_segments(training, measured)
-    rubrics = make_records_of_chosen_rubrics(material, selection, training, unseen, reasons)
-    rubrics = add_explaining_circumstances_to_rubrics(material, rubrics, measured, about)
-    rubrics = add_overlaps_with_headlines(
-        rubrics, material.table.held(measured or training, chosen)
+    occasions = find_occasions_of_chosen_rubrics(material, measured)
+    rubrics = make_records_of_chosen_rubrics(
+        material, selection, training, unseen, reasons, occasions
     )
+    rubrics = add_explaining_circumstances_to_rubrics(material, rubrics, measured, about)
+    held = material.table.held(measured or training, chosen)
+    rubrics = add_findings_of_same_fact(rubrics, held, occasions)
+    rubrics = add_overlaps_with_headlines(rubrics, held)
     # notes on what was left out, and why
     reader = material.by_model and bool(live.extractions)
     alone_by_id = {}
@@ -274,23 +280,17 @@ def make_records_of_chosen_rubrics(
     training: Sequence[Conversation],
     unseen: UnseenScores,
     reasons: Sequence[Reason],
+    occasions: Mapping[str, tuple[str, Bools]],
 ) -> tuple[ChosenRubric, ...]:
-    """Return the chosen rubrics with what is known of each."""
+    """Return the chosen rubrics with what is known of each.
+
+    Args:
+        occasions: See `find_occasions_of_chosen_rubrics`.
+    """
     table = material.table
     chosen = material.chosen
-    by = {}
-    for r in chosen:
-        by[r.id] = describe_basis_of_judgment(r, model=material.by_model and not r.answered_by)
-
     measured = unseen.conversations
-    # where each rubric could have held, and what it is worth there
-    event_rubrics = []
-    for rubric in chosen:
-        if by[rubric.id] == "event":
-            event_rubrics.append(rubric)
-    occasions = list_judged_occasions(table, chosen, measured) | find_occasions_of_rubrics(
-        event_rubrics, measured
-    )
+    # what each rubric is worth where it could have held
     held_now = table.held(measured, chosen)
     worths: Mapping[str, RubricEvidence] = measure_rubric_evidence(
         chosen, unseen, held_now, occasions
@@ -300,7 +300,7 @@ def make_records_of_chosen_rubrics(
     worths = mark_neutral_evidence(
         worths, flag_mostly_neutral_rubrics(table, training or measured, chosen)
     )
-    alone = measure_rubrics_alone(material, training, by)
+    alone = measure_rubrics_alone(material, training, list_bases_of_judgments(material))
     beside = measure_further_signals(chosen, unseen)
     # families and twins: what is told under another rubric
     mixed = has_rubrics_written_by_model(chosen)
@@ -345,6 +345,48 @@ def make_records_of_chosen_rubrics(
             )
         )
     return tuple(chosen_rubrics)
+
+
+def list_bases_of_judgments(material: Material) -> dict[str, JudgedBy]:
+    """Return by what each chosen rubric is judged, by its id."""
+    return {
+        rubric.id: describe_basis_of_judgment(
+            rubric, model=material.by_model and not rubric.answered_by
+        )
+        for rubric in material.chosen
+    }
+
+
+def find_occasions_of_chosen_rubrics(
+    material: Material, measured: Sequence[Conversation]
+) -> dict[str, tuple[str, Bools]]:
+    """Return the occasion of each chosen rubric that has one, in words and where it came up, by id."""
+    bases = list_bases_of_judgments(material)
+    event_rubrics = [rubric for rubric in material.chosen if bases[rubric.id] == "event"]
+    return list_judged_occasions(
+        material.table, material.chosen, measured
+    ) | find_occasions_of_rubrics(event_rubrics, measured)
+
+
+def add_findings_of_same_fact(
+    rubrics: Sequence[ChosenRubric], held: Bools, occasions: Mapping[str, tuple[str, Bools]]
+) -> tuple[ChosenRubric, ...]:
+    """Say of each rubric which finding it only says otherwise.
+
+    Args:
+        held: Where each of them holds `[conversation, rubric]`.
+        occasions: See `find_occasions_of_chosen_rubrics`; of other conversations where none was measured.
+    """
+    could_hold = np.ones_like(held)
+    for place, rubric in enumerate(rubrics):
+        _, came_up = occasions.get(rubric.id, ("", could_hold[:, place]))
+        if len(came_up) == len(held):
+            could_hold[:, place] = came_up
+
+    same = find_findings_of_same_fact(rubrics, held, could_hold)
+    return tuple(
+        rubric.model_copy(update={"same_fact_as": same.get(rubric.id, "")}) for rubric in rubrics
+    )
 
 
 def add_evidence_of_rubrics_no_fold_measured(
@@ -425,13 +467,22 @@ def add_explaining_circumstances_to_rubrics(
 
     explained_rubrics = []
     for rubric, here in zip(rubrics, held.T, strict=True):
-        explained_rubrics.append(
-            rubric.model_copy(
-                update={"circumstance": find_explaining_circumstance(here, up, circumstances)}
-            )
-            if rubric.id in leading
-            else rubric
+        if rubric.id not in leading:
+            explained_rubrics.append(rubric)
+            continue
+
+        others = [
+            place
+            for place, other in enumerate(rubrics)
+            if other.id != rubric.id
+            and other.polarity == rubric.polarity
+            and other.id in leading
+            and is_act_or_words_of_assistant(other)
+        ]
+        circumstance = find_explaining_circumstance(
+            here, up, circumstances, held[:, others].any(axis=1)
         )
+        explained_rubrics.append(rubric.model_copy(update={"circumstance": circumstance}))
     return tuple(explained_rubrics)
 
 

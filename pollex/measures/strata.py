@@ -16,6 +16,8 @@ MIN_SHARE_COMPARABLE_WITHIN_STRATA = 0.2
 """Share of the comparison that is left within strata, below which they can't be told apart."""
 MAX_P_VALUE_OF_TELLING_CIRCUMSTANCE = 0.01
 """P-value up to which a circumstance tells of thumbs beside a rubric."""
+MAX_P_VALUE_OF_CIRCUMSTANCE_BESIDE_ALL_FINDINGS = 0.05
+"""P-value beyond which a circumstance tells nothing beside all findings of a side together."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ class StratifiedDifference:
             and falls
             and self.beside <= MAX_P_VALUE_OF_TELLING_CIRCUMSTANCE
         )
+
+    @property
+    def strata_tell_nothing(self) -> bool:
+        """Whether strata aren't known to tell of hits beside what holds."""
+        return self.beside > MAX_P_VALUE_OF_CIRCUMSTANCE_BESIDE_ALL_FINDINGS
 
     @property
     def turned(self) -> bool:

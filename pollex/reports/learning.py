@@ -44,7 +44,8 @@ from pollex.rubrics.headlines import (
     UNEXPECTED_SIDE_NOTES,
     Habit,
     describe_lack_of_proven_rubrics,
-    describe_side_without_act,
+    describe_same_facts,
+    describe_side_without_headline,
     do_phrases_explain_more_thumbs_than_deeds,
     explain_why_proven_rubric_is_no_headline,
     has_proven_deed_of_assistant,
@@ -59,6 +60,7 @@ from pollex.rubrics.headlines import (
     list_rubrics_contradicted_by_held_out_thumbs,
     list_rubrics_explained_by_circumstances,
     list_rubrics_of_conversation_endings,
+    list_rubrics_of_separate_facts,
     list_strongest_unproven_deeds,
     list_thin_rubrics,
     list_tone_rubrics,
@@ -159,6 +161,7 @@ class Finding:
         marks: What makes it hard to judge.
         also: Near twins, which stand under it.
         apart: Cases of another kind in its family, each with its best quote.
+        same_facts: What says the same otherwise, in words; empty for most.
     """
 
     rubric: ChosenRubric
@@ -174,6 +177,7 @@ class Finding:
     marks: Sequence[LintMark] = ()
     also: tuple[Finding, ...] = ()
     apart: tuple[SeparateCase, ...] = ()
+    same_facts: str = ""
 
 
 @dataclass(frozen=True)
@@ -201,7 +205,8 @@ class Findings:
         thin: Rubrics that say too little to be shown.
         explained: Words that say no more than a finding.
         words_first: Sides on which words explain more thumbs than any deed.
-        without_act: By side, what is said where no act of the assistant's leads.
+        without_headline: By side, what is said where no act of the assistant's leads.
+        named_beneath: Rubrics that say a finding otherwise, and are named beneath it.
     """
 
     leading: Mapping[Polarity, Sequence[Finding]]
@@ -223,7 +228,8 @@ class Findings:
     thin: int = 0
     explained: Sequence[Finding] = ()
     words_first: Sequence[Polarity] = ()
-    without_act: Mapping[Polarity, str] = field(default_factory=dict)
+    without_headline: Mapping[Polarity, str] = field(default_factory=dict)
+    named_beneath: int = 0
 
     def none_of(self, side: Polarity) -> str:
         """Say what there is of a side on which nothing leads."""
@@ -238,7 +244,7 @@ class Findings:
                 titles.append(f"“{title}”")
 
         see = f" See {join_with_and(titles)}, below." if titles else ""
-        return f"{self.without_act[side]} on this side.{see}"
+        return f"{self.without_headline[side]}{see}"
 
     @property
     def any_leads(self) -> bool:
@@ -264,6 +270,7 @@ class Findings:
             "on how people sound": len(self.sounds_borne_out),
             f"for the score alone (“{TONE_TITLE}”)": len(self.sounds),
             "of words that say no more than a finding": len(self.explained),
+            "that say another one otherwise": self.named_beneath,
             "in the file only, too thin to show": self.thin,
         }
         counts_in_words = []
@@ -276,10 +283,11 @@ class Findings:
 
 @dataclass
 class ConversationAnchors:
-    """Anchors of conversations, in the order in which they are first named, and marks of rubrics by id."""
+    """Anchors of conversations, in the order in which they are first named; by rubric marks, and what says the same."""
 
     texts: Mapping[str, Conversation]
     marks: Mapping[str, Sequence[LintMark]] = field(default_factory=dict)
+    same_facts: Mapping[str, str] = field(default_factory=dict)
     anchors: dict[str, str] = field(default_factory=dict)
 
     def example(self, id_: str) -> ExampleLink:
@@ -309,8 +317,8 @@ def prepare_findings(
     for lint_mark in marks:
         marks_by_id.setdefault(lint_mark.id, []).append(lint_mark)
 
-    anchors = ConversationAnchors(conversations, marks_by_id)
     every = rubrics.rubrics
+    anchors = ConversationAnchors(conversations, marks_by_id, describe_same_facts(every))
     total = rubrics.data.held_out
 
     def describe(
@@ -376,10 +384,11 @@ def prepare_findings(
             for side in POLARITIES_IN_HEADLINE_ORDER
             if do_phrases_explain_more_thumbs_than_deeds(every, side)
         ],
-        without_act={
-            side: describe_side_without_act([rubric for rubric in every if rubric.polarity == side])
+        without_headline={
+            side: describe_side_without_headline(every, side)
             for side in POLARITIES_IN_HEADLINE_ORDER
         },
+        named_beneath=len(every) - len(list_rubrics_of_separate_facts(every)),
     )
 
 
@@ -439,6 +448,7 @@ def describe_finding(
         apart=()
         if rubric.outcome
         else tuple(describe_separate_case(case, anchors) for case in rubric.apart),
+        same_facts=anchors.same_facts.get(rubric.id, ""),
     )
 
 
@@ -986,9 +996,7 @@ def has_proven_finding(rubrics: Sequence[ChosenRubric]) -> bool:
 
     others = list_proven_deeds_outside_headlines(rubrics)
     others += [*list_proven_phrase_rubrics(rubrics), *list_rubrics_of_conversation_endings(rubrics)]
-    return any(rubric.stands != "hint" for rubric in leads) or any(
-        rubric.stands in ("proven", "likely") for rubric in others
-    )
+    return any(rubric.stands != "hint" for rubric in leads) or any(map(is_proven_or_likely, others))
 
 
 PLAIN_METHODS_IN_WORDS = {

@@ -39,6 +39,9 @@ MIN_OVERLAP_OF_SIMILAR_RUBRICS = 0.5
 MIN_SHARED_WORD_SHARE_OF_SIMILAR_SENTENCES = 0.6
 """Share of the words of two sentences that both have, from which on they say nearly the same."""
 
+MIN_CORRELATION_OF_SAME_FACT = 0.8
+"""Correlation of two rubrics from which on they are one fact; below its negative, one fact told the other way round."""
+
 MIN_WORD_LETTERS = 4
 """Of a word that says what a sentence is about."""
 
@@ -63,7 +66,7 @@ class Headline:
 def list_headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Headline]:
     """List what leads on a side, most thumbs explained first, without what went the other way."""
     of_side = []
-    for rubric in sort_rubrics_by_order_of_choice(rubrics):
+    for rubric in sort_rubrics_by_order_of_choice(list_rubrics_of_separate_facts(rubrics)):
         if rubric.polarity == side and _is_headline_rubric(rubric):
             of_side.append(rubric)
 
@@ -97,6 +100,106 @@ def list_headlines(rubrics: Sequence[ChosenRubric], side: Polarity) -> list[Head
         headlines.append(Headline(first, tuple(rest)))
 
     return headlines
+
+
+def list_rubrics_of_separate_facts(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
+    """List rubrics without those that are named beneath another one of them, which is the same fact."""
+    ids = {rubric.id for rubric in rubrics}
+    return [rubric for rubric in rubrics if rubric.same_fact_as not in ids]
+
+
+def describe_same_facts(rubrics: Sequence[ChosenRubric]) -> dict[str, str]:
+    """Name beneath each finding the rubrics that say the same otherwise, by its id; of most nothing."""
+    sides = {rubric.id: rubric.polarity for rubric in rubrics}
+    names: dict[str, list[str]] = {}
+    for rubric in sort_rubrics_by_order_of_choice(rubrics):
+        if rubric.same_fact_as not in sides:
+            continue
+        name = f"“{rubric.text}”"
+        # the reverse of a finding goes along with the other thumb
+        if rubric.polarity != sides[rubric.same_fact_as]:
+            name += f" ({SIDES_IN_WORDS[rubric.polarity]})"
+        names.setdefault(rubric.same_fact_as, []).append(name)
+
+    return {
+        id_: f"The same fact, said otherwise: {'; '.join(several)}"
+        for id_, several in names.items()
+    }
+
+
+SIDES_IN_WORDS: dict[Polarity, str] = {
+    "dsat": "more often where it goes wrong",
+    "sat": "more often where it goes well",
+}
+
+
+def find_findings_of_same_fact(
+    rubrics: Sequence[ChosenRubric], held: Bools, could_hold: Bools
+) -> dict[str, str]:
+    """Return the finding that each rubric says otherwise, by the rubric's id; of most rubrics none.
+
+    Two rubrics are one fact if they hold in nearly the same conversations, or one in nearly all in
+    which the other doesn't. The surest one leads, deeds before words and tone.
+
+    Args:
+        held: Where each of them holds `[conversation, rubric]`.
+        could_hold: Where its occasion came up, likewise.
+    """
+    named_already = set[str]()
+    for side in POLARITIES_IN_HEADLINE_ORDER:
+        for headline in list_headlines(rubrics, side):
+            named_already.update(twin.id for twin in headline.also)
+
+    places = []
+    for place, rubric in enumerate(rubrics):
+        aside = do_held_out_thumbs_contradict_rubric(rubric) or is_rubric_too_thin_to_show(rubric)
+        if rubric.worth is not None and not aside and rubric.id not in named_already:
+            places.append(place)
+
+    same = dict[str, str]()
+    leading: list[int] = []
+    for place in sorted(places, key=lambda place: _sort_key_of_fact(rubrics[place])):
+        for first in leading:
+            rows = could_hold[:, [first, place]].any(axis=1) | held[:, [first, place]].any(axis=1)
+            # one fact of both sides is told the other way round
+            way = 1 if rubrics[first].polarity == rubrics[place].polarity else -1
+            alike = way * _correlate_two_answer_columns(held[rows, first], held[rows, place])
+            if alike >= MIN_CORRELATION_OF_SAME_FACT:
+                same[rubrics[place].id] = rubrics[first].id
+                break
+        else:
+            # words that another finding explains have no entry of their own to name others beneath
+            if not rubrics[place].explained_by:
+                leading.append(place)
+
+    return same
+
+
+def _sort_key_of_fact(rubric: ChosenRubric) -> tuple[object, ...]:
+    """Return what decides which of several rubrics of one fact leads: the least key."""
+    kinds = ("deed", "outcome")
+    kind = kinds.index(rubric.kind) if rubric.kind in kinds else len(kinds)
+    if is_proven_or_likely_phrase_rubric(rubric):
+        kind = 0.5  # words stand between deeds and what came of them
+    worth = rubric.worth
+    holds = (worth.holds.value if worth else None) or 0.0
+    strength = compute_share_of_thumbs_explained(rubric) * (1 - holds)
+    return (
+        not _is_headline_rubric(rubric),
+        not is_proven_or_likely(rubric),
+        rubric.circumstance is not None,
+        rubric.unexpected,
+        rubric.yields,
+        kind,
+        STANDINGS_FROM_SUREST.index(rubric.stands),
+        # of a rubric and its reverse, which explain as much, the problem leads
+        -round(strength, 2),
+        POLARITIES_IN_HEADLINE_ORDER.index(rubric.polarity),
+        rubric.choice.step if rubric.choice else np.inf,
+    )
+
+
+STANDINGS_FROM_SUREST = ("proven", "likely", "hint", "unknown")
 
 
 def has_proven_deed_of_assistant(rubrics: Sequence[ChosenRubric]) -> bool:
@@ -164,7 +267,7 @@ def list_thin_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
 def list_unexpected_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List deeds and outcomes that go along with the thumb that one would least expect."""
     unexpected_rubrics = []
-    for rubric in sort_rubrics_by_order_of_choice(rubrics):
+    for rubric in sort_rubrics_by_order_of_choice(list_rubrics_of_separate_facts(rubrics)):
         if (
             rubric.unexpected
             and (rubric.leads or rubric.outcome)
@@ -189,7 +292,7 @@ UNEXPECTED_SIDE_NOTES: dict[Polarity, str] = {
 def list_rubrics_of_conversation_endings(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List what tells how conversations end, most thumbs explained first: it restates the thumb, and is no cause."""
     outcomes = []
-    for rubric in rubrics:
+    for rubric in list_rubrics_of_separate_facts(rubrics):
         if rubric.outcome and rubric.stands != "hint" and not rubric.circumstance:
             outcomes.append(rubric)
 
@@ -280,7 +383,7 @@ def list_phrase_rubrics_explained_by_findings(
 
 def _list_all_proven_phrase_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     worded = []
-    for rubric in rubrics:
+    for rubric in list_rubrics_of_separate_facts(rubrics):
         if is_proven_or_likely_phrase_rubric(rubric) and _may_be_shown_on_its_side(rubric):
             worded.append(rubric)
 
@@ -300,6 +403,11 @@ def _may_be_shown_on_its_side(rubric: ChosenRubric) -> bool:
 def is_proven_or_likely(rubric: ChosenRubric) -> bool:
     """Tell whether labels bear a rubric out."""
     return rubric.stands in ("proven", "likely")
+
+
+def is_act_or_words_of_assistant(rubric: ChosenRubric) -> bool:
+    """Tell whether a rubric is something that the assistant does, or words that it says."""
+    return rubric.kind == "deed" or rubric.source.startswith("phrase:assistant:")
 
 
 def is_proven_or_likely_phrase_rubric(rubric: ChosenRubric) -> bool:
@@ -350,13 +458,22 @@ def describe_side_without_act(rubrics: Sequence[ChosenRubric]) -> str:
     # what the assistant says may stand for an act
     said = []
     for rubric in (*list_proven_phrase_rubrics(rubrics), *list_proven_tone_rubrics(rubrics)):
-        if rubric.source.startswith("phrase:assistant:") or rubric.text.startswith(
-            "The assistant "
-        ):
+        if is_act_or_words_of_assistant(rubric) or rubric.text.startswith("The assistant "):
             said.append(rubric)
     if said:
         return f"No act of the assistant leads, but {len(said)} of what it says or how it sounds is proven or likely"
     return "No act of the assistant is proven or likely to go along with the thumbs"
+
+
+def describe_side_without_headline(rubrics: Sequence[ChosenRubric], side: Polarity) -> str:
+    """Say of a side on which nothing leads what is known of the assistant's acts, in one sentence."""
+    of_side = [rubric for rubric in rubrics if rubric.polarity == side]
+    if any(map(_is_headline_rubric, of_side)):
+        return (
+            "What is proven or likely of the assistant's acts on this side is the reverse of a "
+            "finding on the other side, and is named there."
+        )
+    return f"{describe_side_without_act(of_side)} on this side."
 
 
 def count_proven_rubrics_beside_headlines(rubrics: Sequence[ChosenRubric]) -> dict[str, int]:
@@ -409,7 +526,7 @@ def _compute_z_of_topic(segment: Segment) -> float:
 def list_rubrics_explained_by_circumstances(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List what goes along with a circumstance that explains its difference: what it says is no cause to act on."""
     explained_rubrics = []
-    for rubric in sort_rubrics_by_order_of_choice(rubrics):
+    for rubric in sort_rubrics_by_order_of_choice(list_rubrics_of_separate_facts(rubrics)):
         if (
             rubric.circumstance
             and rubric.stands != "hint"
@@ -510,7 +627,7 @@ def explain_why_proven_rubric_is_no_headline(rubric: ChosenRubric) -> str:
 
 def _list_proven_rubrics_outside_headlines(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     not_leading = []
-    for rubric in sort_rubrics_by_order_of_choice(rubrics):
+    for rubric in sort_rubrics_by_order_of_choice(list_rubrics_of_separate_facts(rubrics)):
         if (
             rubric.leads
             and not (rubric.headlined or _is_told_by_another_finding(rubric))
@@ -528,7 +645,7 @@ def _is_told_by_another_finding(rubric: ChosenRubric) -> bool:
 def list_tone_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     """List rubrics of tone, how people sound, without what went the other way."""
     tone_rubrics: list[ChosenRubric] = []
-    for rubric in sort_rubrics_by_order_of_choice(rubrics):
+    for rubric in sort_rubrics_by_order_of_choice(list_rubrics_of_separate_facts(rubrics)):
         # what has a place in another list
         elsewhere = (
             rubric.leads

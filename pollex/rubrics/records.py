@@ -400,6 +400,8 @@ class ChosenRubric(Rubric):
         overlap: With the one that it is shown under; None without such, and in sets of before.
         explained_by: Of a phrase, id of the finding in whose conversations it is said, or isn't,
             and without which it makes no difference; empty for most.
+        same_fact_as: Id of the finding that holds in the same conversations or in all others, and
+            beneath which it is named; empty for most.
         never_came_up: Share of training conversations in which its occasion never came up; None
             where nobody says so.
         standing: None in files of before, and where no labels could tell.
@@ -422,6 +424,7 @@ class ChosenRubric(Rubric):
     twin_of: str = ""
     overlap: TwinOverlap | None = None
     explained_by: str = ""
+    same_fact_as: str = ""
     never_came_up: Figure | None = None
     standing: StandingRecord | None = None
     family: Family | None = None

@@ -1,6 +1,6 @@
 """Rubric sets in people's hands: what one says, how two differ, edits beside one, and what is hard to judge."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -27,6 +27,7 @@ from pollex.rubrics.headlines import (
     UNEXPECTED_SIDE_NOTES,
     Habit,
     Headline,
+    describe_same_facts,
     do_held_out_thumbs_contradict_rubric,
     do_phrases_explain_more_thumbs_than_deeds,
     explain_why_proven_rubric_is_no_headline,
@@ -111,6 +112,7 @@ ID_CHARACTERS_SHOWN = 8
 def describe_rubrics(rubrics: RubricSet, verbose: bool = False) -> TerminalLines:
     """Yield what labels bear out, problems first; all others only if verbose."""
     every = rubrics.rubrics
+    same_facts = describe_same_facts(every)
     shown_above: set[str] = set()
     # how to read the list is said once, where there is one
     if listed := _list_rubrics_with_figures(every):
@@ -118,9 +120,12 @@ def describe_rubrics(rubrics: RubricSet, verbose: bool = False) -> TerminalLines
 
     # findings lead, problems first; of deeds and words what explains more thumbs
     for side, heading in SIDE_HEADINGS.items():
-        deeds = _render_group(heading, list_headlines(every, side), verbose)
+        deeds = _render_group(heading, list_headlines(every, side), verbose, same_facts)
         words = _render_group(
-            WORDS_HEADINGS[side], _make_entries(list_proven_phrase_rubrics(every), side), verbose
+            WORDS_HEADINGS[side],
+            _make_entries(list_proven_phrase_rubrics(every), side),
+            verbose,
+            same_facts,
         )
         first, second = (
             (words, deeds)
@@ -131,19 +136,23 @@ def describe_rubrics(rubrics: RubricSet, verbose: bool = False) -> TerminalLines
         yield from second
         # hints that stand out say what to look at next; they are not repeated below
         strongest = list_strongest_unproven_deeds(every, side)
-        yield from _render_group(HINT_HEADINGS[side], map(Headline, strongest), verbose)
+        yield from _render_group(HINT_HEADINGS[side], map(Headline, strongest), verbose, same_facts)
         shown_above |= {rubric.id for rubric in strongest}
 
     yield from _describe_habits(list_deeds_in_conversations_of_ending(every))
     # outcomes restate the thumb, and circumstances explain it: both stand apart from causes
     for side, heading in OUTCOMES_HEADINGS.items():
         yield from _render_group(
-            heading, _make_entries(list_rubrics_of_conversation_endings(every), side), verbose
+            heading,
+            _make_entries(list_rubrics_of_conversation_endings(every), side),
+            verbose,
+            same_facts,
         )
     yield from _render_group(
         CIRCUMSTANCES_HEADING,
         map(Headline, list_rubrics_explained_by_circumstances(rubrics.rubrics)),
         verbose,
+        same_facts,
     )
     yield from _describe_remarks(
         rubrics.remarks if verbose else rubrics.remarks[:MAX_REMARKS_SHOWN]
@@ -161,13 +170,15 @@ def describe_rubrics(rubrics: RubricSet, verbose: bool = False) -> TerminalLines
     explained = list_phrase_rubrics_explained_by_findings(rubrics.rubrics)
     thin = list_thin_rubrics(rubrics.rubrics)
     if verbose:
-        yield from _render_group(EXPLAINED_WORDS_HEADING, map(Headline, explained), verbose)
-        yield from _render_group(BESIDE_HEADING, map(Headline, borne_out), verbose)
-        yield from _render_group(FURTHER_HINTS_HEADING, map(Headline, hints), verbose)
-        yield from _render_group(CONTRADICTED_HEADING, map(Headline, against), verbose)
-        yield from _render_group(UNEXPECTED_HEADING, map(Headline, odd), verbose)
+        yield from _render_group(
+            EXPLAINED_WORDS_HEADING, map(Headline, explained), verbose, same_facts
+        )
+        yield from _render_group(BESIDE_HEADING, map(Headline, borne_out), verbose, same_facts)
+        yield from _render_group(FURTHER_HINTS_HEADING, map(Headline, hints), verbose, same_facts)
+        yield from _render_group(CONTRADICTED_HEADING, map(Headline, against), verbose, same_facts)
+        yield from _render_group(UNEXPECTED_HEADING, map(Headline, odd), verbose, same_facts)
         people = "How people sound: these count for the score"
-        yield from _render_group(people, map(Headline, sounds), verbose)
+        yield from _render_group(people, map(Headline, sounds), verbose, same_facts)
         yield from _describe_thin_rubrics(len(thin))
         return
 
@@ -222,7 +233,10 @@ def _describe_remarks(remarks: Iterable[CommentFinding]) -> TerminalLines:
         )
 
 
-def _render_group(heading: str, entries: Iterable[Headline], verbose: bool) -> TerminalLines:
+def _render_group(
+    heading: str, entries: Iterable[Headline], verbose: bool, same_facts: Mapping[str, str]
+) -> TerminalLines:
+    """Yield a heading and its entries, each with its figures and what says the same; nothing for none."""
     for number, entry in enumerate(entries):
         if not number:
             yield TerminalLine(f"{heading}:", "bold")
@@ -247,6 +261,7 @@ def _render_group(heading: str, entries: Iterable[Headline], verbose: bool) -> T
                 *side,
                 *details,
                 *_quote_words(rubric),
+                *([same_facts[rubric.id]] if rubric.id in same_facts else []),
                 f"id {rubric.id[:ID_CHARACTERS_SHOWN]}",
             ]
             whole = ["the wider finding:"] if rubric.lead else []

@@ -232,22 +232,32 @@ def find_explaining_circumstance(
     held: Bools,
     up: Bools,
     circumstances: Sequence[Circumstance],
+    told_by_others: Bools | None = None,
 ) -> CircumstanceRecord | None:
     """Return the circumstance that a rubric goes along with, which explains its difference best; None for most.
+
+    An act may make conversations long. Where several rubrics tell of it, each by itself is compared
+    with long ones that the others are about, and no difference is left. So a circumstance that
+    tells nothing of thumbs beside all of them together explains none of them.
 
     Args:
         held: Where the rubric holds `[conversation]`.
         up: Thumbs up `[conversation]`.
+        told_by_others: Where another finding of its side holds `[conversation]`.
     """
-    compared = (
-        (circumstance, compare_hit_shares_within_strata(held, ~up, circumstance.stratum))
-        for circumstance in circumstances
-    )
-    explaining = [
-        (circumstance, within)
-        for circumstance, within in compared
-        if within is not None and within.explained
-    ]
+    explaining = []
+    for circumstance in circumstances:
+        within = compare_hit_shares_within_strata(held, ~up, circumstance.stratum)
+        if within is None or not within.explained:
+            continue
+        if told_by_others is not None:
+            together = compare_hit_shares_within_strata(
+                held | told_by_others, ~up, circumstance.stratum
+            )
+            if together is not None and together.strata_tell_nothing:
+                continue
+        explaining.append((circumstance, within))
+
     if not explaining:
         return None
 

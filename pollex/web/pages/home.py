@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from pollex.measures.intervals import Figure
 from pollex.rubrics.headlines import (
     describe_lack_of_proven_rubrics,
-    describe_side_without_act,
+    describe_same_facts,
+    describe_side_without_headline,
     explain_why_proven_rubric_is_no_headline,
+    is_proven_or_likely,
     list_deeds_in_conversations_of_ending,
     list_headlines,
     list_proven_deeds_outside_headlines,
     list_proven_phrase_rubrics,
     list_rubrics_explained_by_circumstances,
     list_rubrics_of_conversation_endings,
+    list_rubrics_of_separate_facts,
     list_strongest_unproven_deeds,
     list_topics_unlike_the_rest,
     list_unexpected_rubrics,
@@ -140,8 +143,7 @@ def list_findings(rubric_set: RubricSet | None) -> PageData:
         for kind, title in TITLES_BY_POLARITY:
             sides[title] = list_leading_headlines(rubric_set, kind)
             strongest[title] = list_strongest_unproven_deeds(rubrics, kind)
-            of_side = [rubric for rubric in rubrics if rubric.polarity == kind]
-            lacking[title] = f"{describe_side_without_act(of_side)} on this side."
+            lacking[title] = describe_side_without_headline(rubrics, kind)
         if not any(sides.values()):
             nothing = describe_lack_of_proven_rubrics(rubrics, rubric_set.data)
 
@@ -162,7 +164,9 @@ def list_findings(rubric_set: RubricSet | None) -> PageData:
             listed += [supported.rubric, *also]
 
     listed_ids = {rubric.id for rubric in listed}
-    rest = [rubric for rubric in rubrics if rubric.id not in listed_ids]
+    rest = [
+        rubric for rubric in list_rubrics_of_separate_facts(rubrics) if rubric.id not in listed_ids
+    ]
     return lists | {
         "sides": sides,
         "strongest": strongest,
@@ -171,7 +175,8 @@ def list_findings(rubric_set: RubricSet | None) -> PageData:
         "reading": describe_reading(rubrics),
         "habits": list_deeds_in_conversations_of_ending(rubrics),
         "beside_findings": beside_findings,
-        "rest_borne_out": [rubric for rubric in rest if rubric.stands in ("proven", "likely")],
+        "rest_borne_out": list(filter(is_proven_or_likely, rest)),
+        "same_facts": describe_same_facts(rubrics),
         "rest": rest,
         "topics": list_topics_unlike_the_rest(rubric_set.segments)[:MAX_RUNS_SHOWN]
         if rubric_set

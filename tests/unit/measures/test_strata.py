@@ -92,3 +92,40 @@ def test_numbers_are_cut_into_strata_of_about_as_many() -> None:
 def explained(held: Bools, up: Bools, stratum: Ints) -> bool:
     """Tell whether a circumstance is found that explains a rubric."""
     return find_explaining_circumstance(held, up, [Circumstance("tariff", stratum)]) is not None
+
+
+def test_a_length_that_an_act_makes_doesnt_explain_the_rubrics_that_tell_of_it_by_parts() -> None:
+    """The act makes conversations long; each of two rubrics holds in half of its conversations."""
+    named_alone, named_beside_the_other = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        act = rng.random(N) < 0.33
+        length = Circumstance(
+            "length", assign_numbers_to_equal_bins(rng.normal(100, 15, N) + 60 * act)
+        )
+        up = rng.random(N) >= np.where(act, 0.82, 0.3)
+        first = act & (rng.random(N) < 0.5)
+        named_alone.append(find_explaining_circumstance(first, up, [length]) is not None)
+        second = act & ~first
+        named_beside_the_other.append(
+            find_explaining_circumstance(first, up, [length], second) is not None
+        )
+
+    assert np.mean(named_alone) >= 0.8, (
+        "without the other rubric its conversations are the long ones"
+    )
+    assert np.mean(named_beside_the_other) <= 0.1
+
+
+def test_a_length_that_decides_thumbs_explains_rubrics_though_several_go_along_with_it() -> None:
+    named = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        sizes = rng.lognormal(5, 0.6, N)
+        length = Circumstance("length", assign_numbers_to_equal_bins(sizes))
+        longer = sizes.argsort().argsort() / N
+        up = rng.random(N) >= 0.1 + 0.7 * longer
+        first, second = (rng.random(N) < 0.6 * longer**2 for _ in range(2))
+        named.append(find_explaining_circumstance(first, up, [length], second) is not None)
+
+    assert np.mean(named) >= 0.9

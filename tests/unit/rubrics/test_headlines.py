@@ -11,10 +11,13 @@ from pollex.measures.intervals import Figure
 from pollex.rubrics.headlines import (
     add_overlaps_with_headlines,
     describe_lack_of_proven_rubrics,
+    describe_same_facts,
+    describe_side_without_headline,
     explain_why_proven_rubric_is_no_headline,
     find_deed_behind_each_phrase,
     find_earlier_equivalents_of_headlines,
     find_finding_explaining_each_phrase,
+    find_findings_of_same_fact,
     list_deeds_in_conversations_of_ending,
     list_headlines,
     list_phrase_rubrics_explained_by_findings,
@@ -319,6 +322,73 @@ def test_words_that_mirror_two_findings_together_add_nothing_and_those_that_say_
     nested = nest(pool, held, ~worse)
     assert list_phrase_rubrics_explained_by_findings(nested) == []
     assert {rubric.id for rubric in list_proven_phrase_rubrics(nested)} == {"event2", "event3"}
+
+
+def name_beneath(
+    pool: list[ChosenRubric], held: np.ndarray, could_hold: np.ndarray | None = None
+) -> list[ChosenRubric]:
+    """Return rubrics with the finding that each says otherwise, as learning does."""
+    same = find_findings_of_same_fact(
+        pool, held, np.ones_like(held) if could_hold is None else could_hold
+    )
+    return [rubric.model_copy(update={"same_fact_as": same.get(rubric.id, "")}) for rubric in pool]
+
+
+def test_a_rubric_and_its_reverse_are_one_entry_that_the_surer_one_leads() -> None:
+    rows = np.arange(200)
+    strays = event(1, source="signal:irrelevance", tells="tone", standing=LIKELY)
+    stays = event(
+        2, source="signal:relevance", tells="tone", standing=PROVEN, polarity="sat", worth=GOOD
+    )
+    other = event(3, source="signal:need", tells="tone", standing=PROVEN)
+    held = np.stack([rows < 80, rows >= 84, rows % 2 == 0], axis=1)
+    named = name_beneath([strays, stays, other], held)
+    assert [rubric.id for rubric in list_tone_rubrics(named)] == ["event2", "event3"]
+    assert describe_same_facts(named) == {
+        "event2": f"The same fact, said otherwise: “{strays.text}” (more often where it goes wrong)"
+    }
+    without = [named[0], named[2]]
+    assert [rubric.id for rubric in list_tone_rubrics(without)] == ["event1", "event3"], (
+        "without the one that leads it stands by itself"
+    )
+
+
+def test_a_deed_leads_words_hints_and_its_reverse_that_hold_in_the_same_conversations() -> None:
+    rows = np.arange(200)
+    done = rows < 60
+    deed = event(1, standing=LIKELY)
+    reverse = event(2, standing=PROVEN, polarity="sat", worth=GOOD, tells="outcome")
+    hint, tone = event(3, standing=HINT), event(4, source="signal:need", tells="tone")
+    held = np.stack([done, ~done, rows < 57, (rows < 58) | (rows == 199)], axis=1)
+    pool = name_beneath([tone, hint, reverse, deed], held[:, ::-1])
+    assert listed(*pool) == [["event1"]]
+    assert list_unproven_rubrics(pool) == []
+    assert list_rubrics_of_conversation_endings(pool) == []
+    assert list_tone_rubrics(pool) == []
+    assert describe_same_facts(pool)["event1"].count("“") == 3
+
+
+def test_what_is_the_reverse_of_another_wherever_it_could_hold_is_the_same_fact() -> None:
+    """Of 80 conversations with a request, 40 are refused, and 40 done; 120 have none."""
+    rows = np.arange(200)
+    refuses = event(1, standing=PROVEN)
+    manages = event(2, standing=HINT, polarity="sat", worth=GOOD)
+    held = np.stack([rows < 40, (rows >= 40) & (rows < 80)], axis=1)
+    asked = np.stack([rows < 80, rows < 80], axis=1)
+    assert name_beneath([refuses, manages], held)[1].same_fact_as == ""
+    assert name_beneath([refuses, manages], held, asked)[1].same_fact_as == "event1"
+
+
+def test_a_side_whose_acts_are_the_reverse_of_the_others_says_so() -> None:
+    rows = np.arange(200)
+    bad = event(1, standing=PROVEN)
+    good = event(2, standing=PROVEN, polarity="sat", worth=GOOD)
+    named = name_beneath([bad, good], np.stack([rows < 60, rows >= 60], axis=1))
+    assert list_headlines(named, "sat") == []
+    assert describe_side_without_headline(named, "sat").endswith(
+        "is the reverse of a finding on the other side, and is named there."
+    )
+    assert describe_side_without_headline(named[1:], "dsat").startswith("No act of the assistant")
 
 
 def test_what_stands_under_a_headline_says_in_how_many_of_its_conversations_it_holds() -> None:
