@@ -18,7 +18,7 @@ from pollex.agents.embedded.events.learning import compute_topic_segments
 from pollex.agents.embedded.events.occasions import find_occasions_of_rubrics
 from pollex.agents.embedded.evidence import contradicts_usual_side, describe_basis_of_judgment
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.embedded.signals import measure_wording_signals
+from pollex.agents.embedded.signals import LENGTH_SIGNALS, measure_wording_signals
 from pollex.agents.mixed import DividingJudge
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation
@@ -35,11 +35,14 @@ from pollex.rubrics.headlines import (
     find_earlier_equivalents_of_headlines,
     find_finding_explaining_each_phrase,
     find_findings_of_same_fact,
-    is_act_or_words_of_assistant,
     is_proven_or_likely,
 )
 from pollex.rubrics.learning.choice import list_rubrics_to_choose_from
-from pollex.rubrics.learning.circumstances import find_explaining_circumstance, list_circumstances
+from pollex.rubrics.learning.circumstances import (
+    LENGTH_CIRCUMSTANCE_NAMES,
+    find_explaining_circumstance,
+    list_circumstances,
+)
 from pollex.rubrics.learning.crossfit import (
     assign_conversations_to_folds,
     list_conversations_with_thumb,
@@ -477,13 +480,22 @@ def add_explaining_circumstances_to_rubrics(
             if other.id != rubric.id
             and other.polarity == rubric.polarity
             and other.id in leading
-            and is_act_or_words_of_assistant(other)
+            and not is_measure_of_length(other)
         ]
         circumstance = find_explaining_circumstance(
             here, up, circumstances, held[:, others].any(axis=1)
         )
+        if circumstance is not None and is_measure_of_length(rubric):
+            itself = circumstance.name in LENGTH_CIRCUMSTANCE_NAMES
+            circumstance = circumstance.model_copy(update={"itself": itself})
         explained_rubrics.append(rubric.model_copy(update={"circumstance": circumstance}))
     return tuple(explained_rubrics)
+
+
+def is_measure_of_length(rubric: Rubric) -> bool:
+    """Tell whether a rubric measures how long conversations, answers or messages are."""
+    kind, _, name = rubric.source.partition(":")
+    return kind == "signal" and name.partition(" ")[0] in LENGTH_SIGNALS
 
 
 def list_ids_to_check_by_circumstances(rubrics: Sequence[ChosenRubric]) -> set[str]:

@@ -405,11 +405,6 @@ def is_proven_or_likely(rubric: ChosenRubric) -> bool:
     return rubric.stands in ("proven", "likely")
 
 
-def is_act_or_words_of_assistant(rubric: ChosenRubric) -> bool:
-    """Tell whether a rubric is something that the assistant does, or words that it says."""
-    return rubric.kind == "deed" or rubric.source.startswith("phrase:assistant:")
-
-
 def is_proven_or_likely_phrase_rubric(rubric: ChosenRubric) -> bool:
     """Tell whether a rubric is words, and proven or likely: a finding, whatever they mean."""
     shown = rubric.source.startswith("phrase:") and not (rubric.yields or rubric.circumstance)
@@ -458,7 +453,9 @@ def describe_side_without_act(rubrics: Sequence[ChosenRubric]) -> str:
     # what the assistant says may stand for an act
     said = []
     for rubric in (*list_proven_phrase_rubrics(rubrics), *list_proven_tone_rubrics(rubrics)):
-        if is_act_or_words_of_assistant(rubric) or rubric.text.startswith("The assistant "):
+        if rubric.source.startswith("phrase:assistant:") or rubric.text.startswith(
+            "The assistant "
+        ):
             said.append(rubric)
     if said:
         return f"No act of the assistant leads, but {len(said)} of what it says or how it sounds is proven or likely"

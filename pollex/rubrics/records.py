@@ -174,6 +174,7 @@ class CircumstanceRecord(Record):
         within: The same within strata of the circumstance, on average.
         turned: Whether it goes the other way there.
         strata: How many there are.
+        itself: Whether the rubric measures the circumstance itself.
     """
 
     name: str
@@ -181,9 +182,13 @@ class CircumstanceRecord(Record):
     within: Figure
     turned: bool
     strata: int
+    itself: bool = False
 
     def __str__(self) -> str:
         """Say what is left of the difference."""
+        if self.itself:
+            return f"measures the {self.name} itself, and says no more than that"
+
         low, value, high = (
             round(100 * (end or 0.0))
             for end in (self.within.low, self.within.value, self.within.high)

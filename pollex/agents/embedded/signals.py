@@ -230,6 +230,13 @@ SIGNALS_BY_NAME = {
 }
 
 
+LENGTH_SIGNALS = frozenset(
+    name
+    for group, name, _ in read_table_rows(Path(__file__).with_name("signals.toml"))
+    if group == "lengths"
+)
+"""Signals that measure how long and short turns, answers and messages are."""
+
 TURN_COMPARING_SIGNALS = frozenset(
     {"user_repeats", "assistant_repeats", "relevance", "irrelevance", "follow_up", "other_language"}
 )

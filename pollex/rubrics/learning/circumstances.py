@@ -25,6 +25,7 @@ MAX_CATEGORICAL_VALUES = 20
 """Different values of a field, beyond which it names single things."""
 MIN_CRAMERS_V_OF_FIELD_RESTATING_THUMB = 0.8
 """Cramér's V with the thumb from which a field says how it came out, and is no circumstance."""
+LENGTH_CIRCUMSTANCE_NAMES = ("length", "number of turns")
 MAX_METADATA_FIELDS_EXAMINED = 40
 MAX_NESTING_DEPTH_OF_METADATA_FIELD = 2
 
@@ -91,8 +92,8 @@ def list_circumstances(
         dtype=np.float64,
     )
     circumstances = [
-        Circumstance("length", assign_numbers_to_equal_bins(lengths)),
-        Circumstance("number of turns", assign_numbers_to_equal_bins(turns)),
+        Circumstance(name, assign_numbers_to_equal_bins(values))
+        for name, values in zip(LENGTH_CIRCUMSTANCE_NAMES, (lengths, turns), strict=True)
     ]
     # of several topics the first counts, and 0 is none
     if topics:

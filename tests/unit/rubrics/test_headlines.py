@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rubric_set_by_hand import figure, rubric, rubric_set
 
-from pollex.graphs.learn.assemble import list_ids_to_check_by_circumstances
+from pollex.graphs.learn.assemble import is_measure_of_length, list_ids_to_check_by_circumstances
 from pollex.measures.intervals import Figure
 from pollex.rubrics.headlines import (
     add_overlaps_with_headlines,
@@ -322,6 +322,15 @@ def test_words_that_mirror_two_findings_together_add_nothing_and_those_that_say_
     nested = nest(pool, held, ~worse)
     assert list_phrase_rubrics_explained_by_findings(nested) == []
     assert {rubric.id for rubric in list_proven_phrase_rubrics(nested)} == {"event2", "event3"}
+
+
+def test_what_measures_length_says_so_and_isnt_compared_within_its_own_length() -> None:
+    sources = ("signal:short_messages move", "signal:many_turns", "signal:need", "turns:user:3")
+    measures = [is_measure_of_length(event(1, source=source)) for source in sources]
+    assert measures == [True, True, False, False]
+    figures: dict[str, Any] = {"within": Figure(0.1, -0.1, 0.3, 40), "turned": False, "strata": 3}
+    itself = CircumstanceRecord(name="length", over_all=0.4, itself=True, **figures)
+    assert str(itself) == "measures the length itself, and says no more than that"
 
 
 def name_beneath(
