@@ -34,6 +34,7 @@ from pollex.web.hooks import (
     fill_panel,
     list_page_links,
     list_visible_menu,
+    name_kind_of_run,
 )
 from pollex.web.run_logs import name_log_of_run, name_logs_of_command
 
@@ -355,6 +356,7 @@ FILTERS = {
     "given": format_option_value,
     "moment": format_moment,
     "one_line": format_in_one_line,
+    "kind_of_run": name_kind_of_run,
     "log_of_run": name_log_of_run,
     "logs_of_command": name_logs_of_command,
     "quoted": quote_word,

@@ -282,6 +282,62 @@ def find_waiting_work(site: Site, run: Run) -> tuple[str, str] | None:
     return None
 
 
+@dataclass(frozen=True)
+class RunOutcome:
+    """What a run came to, for lists.
+
+    Attributes:
+        words: Short: `64 % good`.
+        tone: How it is colored: `good`, `try`, `bad` or `open`; empty for no color.
+    """
+
+    words: str
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class RunKind:
+    """What runs of a command are called, and what they come to.
+
+    Attributes:
+        name: In words that stand before the log's name: `Scores`.
+        outcome: Returns what an ended run came to; None where nothing can be said.
+    """
+
+    command: str
+    name: str
+    outcome: Callable[[Site, Run], RunOutcome | None] = lambda _site, _run: None
+
+
+def name_kind_of_run(run: Run) -> str:
+    """Return what a run is, in words; of a command that nobody has words for, the command."""
+    for kind in list_hooks(RunKind):
+        if kind.command == run.command:
+            return kind.name
+
+    return run.command.replace("_", " ").capitalize()
+
+
+class OutcomesByRun(dict[str, RunOutcome | None]):
+    """What ended runs came to, by their ids; it is worked out once while a server runs."""
+
+
+def describe_outcome(site: Site, run: Run) -> RunOutcome | None:
+    """Return what a run came to; None for one that goes on, or of which nothing can be said."""
+    if run.finished is None:
+        return None
+
+    known = site.memory_of(OutcomesByRun)
+    key = f"{run.id} {run.finished}"
+    if key not in known:
+        known[key] = None
+        for kind in list_hooks(RunKind):
+            if kind.command == run.command:
+                known[key] = kind.outcome(site, run)
+
+    return known[key]
+
+
 @pass_context
 def list_page_links(context: Context, page: str) -> list[tuple[str, str]]:
     """Return the links of rooms on a page, for its template: words and address."""

@@ -1,15 +1,21 @@
 """What the core itself hangs into the browser."""
 
+from pollex.reports.numbers import format_percent
+from pollex.store.runs import Run
+from pollex.text import format_count
 from pollex.web import links
 from pollex.web.hooks import (
     GuestDoor,
     MenuEntry,
     PagePanel,
+    RunKind,
+    RunOutcome,
     TemplateValues,
     count_runs,
     list_calibrators_of_rooms,
     make_run_check,
 )
+from pollex.web.likeness import estimate_good_share
 from pollex.web.queues import get_queue
 from pollex.web.site import SCORING_COMMANDS, Site
 from pollex.web.watching import get_watcher
@@ -47,6 +53,22 @@ def fill_open_alerts(site: Site, about: TemplateValues) -> TemplateValues | None
     return {"alerts": alerts} if alerts else None
 
 
+def describe_good_share(site: Site, run: Run) -> RunOutcome | None:
+    """Say how many conversations of a run are good."""
+    good = estimate_good_share(site, run)
+    if good is None or good.value is None:
+        return None
+    return RunOutcome(f"{format_percent(good.value)} good")
+
+
+def describe_learned_set(site: Site, run: Run) -> RunOutcome | None:
+    """Say how many rubrics a run learned."""
+    named = site.set_of(run)
+    if named is None:
+        return None
+    return RunOutcome(format_count(len(named.rubric_set.rubrics), "rubric"))
+
+
 def require_queue(site: Site, id_: str) -> None:
     """Raise NotFound where there is no such queue."""
     get_queue(site.store, id_)
@@ -74,4 +96,10 @@ HOOKS = (
     MenuEntry("Share", links.SHARING_PATH, "p", 145, make_run_check()),
     GuestDoor("label", links.LABEL_PATH, ("/api/queues/", "/api/labels"), require_queue),
     PagePanel("home.html", "web/alerts.html", fill_open_alerts),
+    RunKind("learn", "Rubrics learned", describe_learned_set),
+    RunKind("refit", "Rubrics weighed again", describe_learned_set),
+    RunKind("score", "Scores", describe_good_share),
+    RunKind("evaluate", "Evaluation", describe_good_share),
+    RunKind("label", "Labels by rubrics", describe_good_share),
+    RunKind("queue", "Queue for labels"),
 )

@@ -6,8 +6,22 @@ from pollex.rubrics.answers import MIDDLE_OPTION_VALUE, Answer, Unanswered
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.score import NetSat
 from pollex.store.resume import read_answers
+from pollex.store.runs import Run
 from pollex.store.store import Store
 from pollex.web.listing import ListedConversation
+from pollex.web.site import Site
+
+
+def find_reasons_of_set(site: Site, run: Run, rows: Iterable[ListedConversation]) -> dict[str, str]:
+    """Return which sentence of a run's rubric set spoke most for each verdict, by conversation."""
+    named = site.set_of(run)
+    if named is None:
+        return {}
+
+    rubric_set = named.rubric_set
+    # what rubrics weigh is worked out once a set
+    scorer = site.kept(("explainer", named.id), lambda: rubric_set.explainer)
+    return find_reasons(site.store, run.id, rubric_set.rubrics, scorer, rows)
 
 
 def find_reasons(

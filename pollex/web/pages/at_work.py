@@ -12,6 +12,7 @@ from pollex.web.kept_commands import go_on_with_run, read_kept_command, require_
 from pollex.web.pages.runs import ENDED_STATUSES, list_stopped_runs, measure_progress
 from pollex.web.results import show_result
 from pollex.web.run_logs import identify_logs_of_run
+from pollex.web.scored_run import summarize_scores
 from pollex.web.site import SCORING_COMMANDS, Site
 from pollex.web.views import NextPage, PageData, page, post
 
@@ -80,6 +81,7 @@ def get_progress(site: Site, child: Child) -> PageData:
         "queue": queue,
         "fault": fault,
         "scoring": run.command in SCORING_COMMANDS,
+        "scored": summarize_scores(site, run) if child.state == "done" else None,
         "changed": find_changes_page(site, run) if child.state == "done" else "",
     }
 

@@ -36,7 +36,7 @@ from pollex.web.listing import (
 )
 from pollex.web.listing import search_texts as batches_of
 from pollex.web.queues import list_queues
-from pollex.web.reasons import find_reasons
+from pollex.web.reasons import find_reasons_of_set
 from pollex.web.site import SCORING_COMMANDS, Site
 from pollex.web.views import PageData, iterate_csv_lines, page, send_file
 
@@ -96,7 +96,7 @@ def show_conversations(
             frame.fill_template(
                 "conversation_rows.html",
                 listing=listing,
-                reasons=_find_reasons(site, listing),
+                reasons=find_reasons_of_set(site, listing.run, listing.rows()),
                 read_only=site.read_only,
             ),
             headers=headers,
@@ -122,7 +122,7 @@ def show_conversations(
         "headers": headers,
         "listing": listing,
         "held": held,
-        "reasons": _find_reasons(site, listing),
+        "reasons": find_reasons_of_set(site, listing.run, listing.rows()),
         "unlike": measure_unlikeness(site, listing.run),
         "runs": [run for run in site.runs() if run.command in SCORING_COMMANDS],
         "titles": FACET_TITLES | {"thumb": f"Thumb {WORDS_BY_LABEL_SOURCE[form.source]}"},
@@ -133,18 +133,6 @@ def show_conversations(
         "drawing": drawings.draw_histogram("NetSAT", counted, marks) if counted else None,
         "reach": (float(counted.edges[0]), float(counted.edges[-1])) if counted else None,
     }
-
-
-def _find_reasons(site: Site, listing: Listing) -> dict[str, str]:
-    """Return which sentence spoke most for each verdict of the window, by conversation."""
-    named = site.set_of(listing.run)
-    if named is None:
-        return {}
-
-    rubric_set = named.rubric_set
-    # what rubrics weigh is worked out once a set
-    scorer = site.kept(("explainer", named.id), lambda: rubric_set.explainer)
-    return find_reasons(site.store, listing.run.id, rubric_set.rubrics, scorer, listing.rows())
 
 
 @page("/api/conversations/file")

@@ -27,7 +27,7 @@ from pollex.rubrics.worth import describe_reading
 from pollex.store.runs import Run
 from pollex.store.tables import QueueRow
 from pollex.web import links
-from pollex.web.hooks import find_waiting_work, list_links_of, list_panels
+from pollex.web.hooks import describe_outcome, find_waiting_work, list_links_of, list_panels
 from pollex.web.likeness import estimate_good_share
 from pollex.web.listing import load_run_columns
 from pollex.web.pages.compare import find_built_in_run
@@ -73,6 +73,7 @@ def show_home(site: Site, report: str = "") -> PageData:
         "runs": [
             (run, describe_status(site, run, status)) for run, status in every[:MAX_RUNS_SHOWN]
         ],
+        "came_to": {run.id: describe_outcome(site, run) for run, _ in every[:MAX_RUNS_SHOWN]},
         "total": len(every),
         "live": [
             (run, status, measure_progress(site, run))

@@ -18,7 +18,13 @@ from pollex.web.begun import find_child_of_run
 from pollex.web.drawings import draw_distribution
 from pollex.web.faults import NotFound
 from pollex.web.forms import RowIndex, WindowSize
-from pollex.web.hooks import IS_READER, find_waiting_work, list_panels
+from pollex.web.hooks import (
+    IS_READER,
+    describe_outcome,
+    find_waiting_work,
+    list_panels,
+    name_kind_of_run,
+)
 from pollex.web.kept_commands import read_kept_command
 from pollex.web.likeness import measure_unlikeness
 from pollex.web.listing import ListForm, make_listing
@@ -43,6 +49,7 @@ from pollex.web.run_page import (
     read_spans,
     sum_times,
 )
+from pollex.web.scored_run import summarize_scores
 from pollex.web.site import SCORING_COMMANDS, Site
 from pollex.web.views import PageData, page
 
@@ -75,8 +82,11 @@ def show_runs(
     """List all runs; those that go on first, as cards."""
     every = [(run, site.status(run)) for run in site.runs()]
     # people also see that a run waits for them; to programs it is a run that ended early
+    waits_for = {}
     if not as_json:
+        waits_for = find_work_of_stopped_runs(site, every)
         every = [(run, describe_status(site, run, now)) for run, now in every]
+        every = [(run, "waiting" if waits_for.get(run.id) else now) for run, now in every]
 
     shown = []
     for run, now in every:
@@ -86,13 +96,19 @@ def show_runs(
     if as_json:
         return {"runs": [run.model_dump(mode="json") | {"status": status} for run, status in shown]}
 
+    counted = {run.id: count_parts_of_run(site, run) for run, _ in shown}
     return {
         "runs": shown,
         "total": len(every),
         "scoring": SCORING_COMMANDS,
-        "commands": sorted({run.command for run, _ in every}),
+        "commands": {run.command: name_kind_of_run(run) for run, _ in every},
+        "came_to": {run.id: describe_outcome(site, run) for run, _ in shown},
+        "waits_for": waits_for,
+        # columns that only a model's runs fill
+        "has_calls": any(parts["calls"] for parts in counted.values()),
+        "has_errors": any(parts["errors"] for parts in counted.values()),
         "statuses": sorted({status for _, status in every}),
-        "counted": {run.id: count_parts_of_run(site, run) for run, _ in shown},
+        "counted": counted,
         "costs": list_costs(site),
         "left": list_stopped_runs(shown),
         "folder": site.store.folder,
@@ -102,6 +118,18 @@ def show_runs(
             if status in ("running", "stalled")
         ],
     }
+
+
+def find_work_of_stopped_runs(
+    site: Site, runs: Sequence[tuple[Run, str]]
+) -> dict[str, tuple[str, str]]:
+    """Return what of runs that stopped waits for people, by the run's id: in words, and where it is answered."""
+    work_by_run = {}
+    for run, status in runs:
+        if status in STOPPED_STATUSES and (work := find_waiting_work(site, run)):
+            work_by_run[run.id] = work
+
+    return work_by_run
 
 
 def count_parts_of_run(site: Site, run: Run) -> PageData:
@@ -255,8 +283,13 @@ def show_run(
     states = read_states(site, run, status)
     # a run that people have to answer has stopped, too, and isn't interrupted
     waits_for = find_waiting_work(site, run) if status in STOPPED_STATUSES else None
+    scored = summarize_scores(site, run)
+    panels = list_panels("run.html", site, run=run)
 
     return {
+        "scored": scored,
+        # where something says what the run came to, how it ran comes beneath
+        "folds": bool(scored or panels),
         "status": "waiting" if states.waiting or waits_for else status,
         "waits_for": waits_for,
         "times": times,
@@ -283,7 +316,7 @@ def show_run(
         "folder": site.store.folder,
         "named": site.set_of(run),
         "scores": run.command in SCORING_COMMANDS,
-        "panels": list_panels("run.html", site, run=run),
+        "panels": panels,
         "unlike": measure_unlikeness(site, run),
         "pulse": measure_progress(site, run) if status not in ENDED_STATUSES else None,
     }

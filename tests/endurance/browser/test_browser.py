@@ -21,6 +21,7 @@ PAGES = [
     "/runs",
     "/runs/learn-1",
     "/runs/learn-1/calls",
+    "/runs/score-2",
     "/sets",
     "/label",
     "/label/agreement",

@@ -4,10 +4,21 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from pollex.rooms.remedy.measures.advice import advise_on_record
 from pollex.rooms.remedy.services.life import SCORING_COMMANDS
+from pollex.rooms.remedy.services.result import REMEDY_COMMAND
+from pollex.store.resume import read_step_result
 from pollex.store.runs import Run
 from pollex.web import links
-from pollex.web.hooks import MenuEntry, PageLink, PagePanel, WaitingWork, make_run_check
+from pollex.web.hooks import (
+    MenuEntry,
+    PageLink,
+    PagePanel,
+    RunKind,
+    RunOutcome,
+    WaitingWork,
+    make_run_check,
+)
 from pollex.web.run_logs import list_runs_of_set, name_log_of_run
 from pollex.web.site import NamedSet, Site
 
@@ -101,7 +112,27 @@ def make_waiting_work(name: str, unit: str, more: str) -> WaitingWork:
     return WaitingWork("remedy", unit, count, address_of_remedy, more)
 
 
+def describe_verdict(site: Site, run: Run) -> RunOutcome | None:
+    """Say what a proof came to: release, try, don't, or not enough seen."""
+    record = read_step_result(site.store, run.id, REMEDY_COMMAND)
+    if not record:
+        return None
+
+    advice = advise_on_record(record)[0]
+    return RunOutcome(advice, TONES_BY_ADVICE[advice])
+
+
+TONES_BY_ADVICE = {
+    "Release": "good",
+    "Try on part of the traffic": "try",
+    "Don't": "bad",
+    "Not enough seen": "open",
+}
+"""How what to do is colored."""
+
+
 HOOKS = (
+    RunKind(REMEDY_COMMAND, "Proof of a change", describe_verdict),
     MenuEntry("Changes", REMEDIES_PATH, "x", 60, make_run_check("remedy")),
     PagePanel("home.html", "web/open_rubrics.html", list_open_rubrics),
     PagePanel("rubric.html", "web/life.html", show_life_of_rubric),
