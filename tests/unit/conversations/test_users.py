@@ -1,12 +1,15 @@
 """A field that names the user groups conversations by itself, once its values show that it does."""
 
+import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pollex.conversations.conversation import Conversation, Turn
 from pollex.conversations.logs import Logs
 from pollex.formats.fields import ReadOptions
 from pollex.formats.read_logs import read_logs
@@ -150,3 +153,25 @@ def test_one_question_of_many_users_whose_thumbs_differ_as_elsewhere_makes_no_gr
     logs = copies(tmp_path, lambda number: "up" if number // 6 % 2 else "down")
 
     assert not any(one.group for one in logs)
+
+
+@pytest.mark.parametrize(
+    "signs",
+    [
+        "what_is 3rd, don't\tSTOP\x1c",
+        "Straße – „müde“ naïve\u00a0x²",
+        "कार्य ワード 🙂 e\u0301 \ud800",
+    ],
+)
+def test_words_of_a_user_are_split_as_in_any_language_whatever_signs_stand_between(
+    signs: str,
+) -> None:
+    said = [f"{signs} one two three four {number} five six" for number in range(2)]
+    turns = [
+        turn
+        for words in said
+        for turn in (Turn(role="user", content=words), Turn(role="assistant", content="yes"))
+    ]
+    lines = [" ".join(re.findall(r"\w+", words.casefold())) for words in said]
+    expected = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    assert Conversation(id="c1", turns=tuple(turns)).asked_hash == expected
