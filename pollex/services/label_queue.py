@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -19,7 +20,9 @@ from pollex.runs.run import collect_package_versions
 from pollex.runs.workspace import open_workspace
 from pollex.services.logs import Sources, logs_from
 from pollex.services.results import Result
+from pollex.store.resume import list_stored_runs
 from pollex.store.rows import make_conversation_rows
+from pollex.store.store import Store
 from pollex.store.tables import QueueRow, format_current_time
 from pollex.text import TerminalLines, format_count
 
@@ -68,7 +71,8 @@ def draw_label_queue(
     """Draw conversations of a log at random, and keep them as a queue in the store.
 
     Every conversation has the same chance, those with a thumb, too: so the labels say how well a
-    rubric set does on the whole log.
+    rubric set does on the whole log. A further queue of the same log goes on where the last one
+    ended: what was drawn already comes only once nothing else is left.
 
     Raises:
         BadInput: No conversation can be labeled.
@@ -85,13 +89,17 @@ def draw_label_queue(
             hint="look at it with `pollex inspect`",
         )
 
-    drawn = draw_conversations(possible, number, np.random.default_rng(seed))
-
     # only names of files can be stored; other data has none
     sources = logs if isinstance(logs, list | tuple) else ()
     arguments = {"logs": [str(source) for source in sources], "command": run.typed}
     # the queue has a run of its own, which holds its conversations, and judges nothing
     with open_workspace(run, progress, read) as work:
+        drawn = draw_conversations(
+            possible,
+            number,
+            np.random.default_rng(seed),
+            drawn_before=list_texts_drawn_before(work.store, arguments["logs"]),
+        )
         began = work.store.begin(
             QUEUE_COMMAND,
             arguments=arguments,
@@ -127,10 +135,29 @@ def draw_conversations(
     conversations: list[Conversation],
     number: int,
     rng: np.random.Generator,
+    *,
+    drawn_before: Set[str] = frozenset(),
 ) -> list[Conversation]:
-    """Return some conversations at random, in the order in which they were drawn."""
-    places = rng.permutation(len(conversations))[:number]
-    return [conversations[place] for place in places.tolist()]
+    """Return some conversations at random, in the order in which they were drawn.
+
+    Args:
+        drawn_before: Hashes of texts that come after all others.
+    """
+    shuffled = [conversations[place] for place in rng.permutation(len(conversations)).tolist()]
+    # both parts stay in random order
+    shuffled.sort(key=lambda conversation: conversation.text_hash in drawn_before)
+    return shuffled[:number]
+
+
+def list_texts_drawn_before(store: Store, logs: object) -> set[str]:
+    """Return the hashes of texts that earlier queues of the same log hold; none for a log without a name."""
+    texts = set()
+    for run in list_stored_runs(store) if logs else ():
+        if run.command == QUEUE_COMMAND and run.arguments.get("logs") == logs:
+            for row in store.ask(run.id, "SELECT text_hash FROM conversations"):
+                texts.add(row["text_hash"])
+
+    return texts
 
 
 def name_queue_after(logs: object) -> str:

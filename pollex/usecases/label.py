@@ -147,7 +147,8 @@ class LabelNext(JudgedLogOptions, UseCase[Any]):
 class QueueLog(Reading, StoreOptions, UseCase["LabelQueue"]):
     """Keep conversations of a log as a queue that people label in `pollex serve`. No rubric set is needed.
 
-    They are drawn at random, those with a thumb, too. Learn from the answers with the log's thumbs:
+    They are drawn at random, those with a thumb, too; a further queue of the same log begins with
+    those that no earlier one drew. Learn from the answers with the log's thumbs:
     `--set label_sources=log,person`.
 
     \b

@@ -54,7 +54,8 @@ class QueueProgress:
     """The progress of a queue.
 
     Attributes:
-        wanted: Texts; `done`, `skipped` and `leased`, which are in work, are of these.
+        wanted: Texts; `done`, `skipped` and `leased`, which are in work, are of these. A text is
+            skipped, and not done, if all who were to answer skipped it.
         same_text: Ids of conversations that aren't asked about, as another one has the same text.
         repeats: Answers about a conversation that its person was shown a second time.
     """
@@ -65,6 +66,11 @@ class QueueProgress:
     leased: int
     same_text: tuple[str, ...]
     repeats: int
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody is to be asked anything more."""
+        return self.done + self.skipped >= self.wanted
 
 
 @dataclass(frozen=True)
@@ -111,11 +117,13 @@ UNDONE_ANSWER = "(undone)"
 """In place of the reason of a skip: the annotator took the answer back."""
 
 _SEEN_TEXTS_QUERY = """
-    SELECT l.text_hash, l.annotator, l.until, max(s.skip NOT IN ('', '(undone)')) AS skipped,
+    WITH last AS (SELECT lease, skip, max(rowid) FROM sheets WHERE queue = ?1 GROUP BY lease)
+    SELECT l.text_hash, l.annotator, l.until, coalesce(n.skip <> '', 0) AS skipped,
         iif(l.drawn = 'random' OR coalesce(max(b.drawn = 'random'), 0), l.conversation, '') AS drawn,
-        coalesce((SELECT skip FROM sheets WHERE lease = l.id ORDER BY rowid DESC LIMIT 1) <> '(undone)', 0) AS answered
-    FROM leases AS l LEFT JOIN sheets AS s ON s.lease = l.id LEFT JOIN labels AS b ON b.id = s.label
-    WHERE l.queue = ? GROUP BY l.id
+        coalesce(n.skip <> '(undone)', 0) AS answered
+    FROM leases AS l LEFT JOIN last AS n ON n.lease = l.id
+        LEFT JOIN sheets AS s ON s.lease = l.id LEFT JOIN labels AS b ON b.id = s.label
+    WHERE l.queue = ?1 GROUP BY l.id
 """
 _COUNT_REPEATS_QUERY = """
     SELECT count(*) FROM leases WHERE queue = ? AND drawn = 'repeat' AND id IN (SELECT lease FROM sheets)
@@ -127,6 +135,12 @@ _LABELED_ELSEWHERE_QUERY = """
     WHERE q.sheet = ? AND q.id <> ? AND l.annotator = ? AND l.drawn <> 'repeat'
         AND (SELECT skip FROM sheets WHERE lease = l.id ORDER BY rowid DESC LIMIT 1) = ''
     GROUP BY l.text_hash
+"""
+_LABELED_IN_OTHER_QUEUES_QUERY = """
+    SELECT DISTINCT l.text_hash
+    FROM queues AS q JOIN leases AS l ON l.queue = q.id JOIN sheets AS s ON s.lease = l.id
+    WHERE q.sheet = ? AND q.id <> ?
+        AND (SELECT skip FROM sheets WHERE lease = l.id ORDER BY rowid DESC LIMIT 1) = ''
 """
 _OPEN_LEASES_QUERY = """
     SELECT * FROM leases AS l WHERE queue = ? AND annotator = ? AND until > ? AND coalesce(
@@ -148,14 +162,19 @@ def count_progress(store: Store, queue: QueueRow, lens: RunColumns) -> QueueProg
 
     # few of many: a queue may have 100,000 texts
     begun = []
+    answered = []
     for text, about in leased.items():
         if text in texts_wanted:
             begun.append(about)
+            if len(about["by"]) >= queue.overlap:
+                answered.append(about)
 
+    # who skips a text says nothing of it
+    skipped = sum(about["by"] == about["skips"] for about in answered)
     return QueueProgress(
         len(texts_wanted),
-        sum(len(about["by"]) >= queue.overlap for about in begun),
-        sum(about["skips"] for about in begun),
+        len(answered) - skipped,
+        skipped,
         sum(bool(about["out"]) for about in begun),
         tuple(same_text),
         store.value(_COUNT_REPEATS_QUERY, [queue.id]),
@@ -216,6 +235,12 @@ def _find_texts_labeled_elsewhere(
     return {row["text_hash"]: bool(row["random"]) for row in rows}
 
 
+def _find_texts_labeled_in_other_queues(store: Store, queue: QueueRow) -> set[str]:
+    """Return texts that anybody labeled in like queues: another one begins with what nobody labeled."""
+    rows = store.rows(_LABELED_IN_OTHER_QUEUES_QUERY, [queue.sheet, queue.id])
+    return {row["text_hash"] for row in rows}
+
+
 def choose_next_lease(
     store: Store,
     queue: QueueRow,
@@ -228,7 +253,7 @@ def choose_next_lease(
     What is drawn at random is drawn from the whole run, whatever the queue's kind: only so it
     speaks for the run. Before another one is drawn, those that were drawn for others go to as many
     people as are wanted. What they labeled in another queue comes again only where it was put into
-    this one by hand.
+    this one by hand; what others labeled there comes last.
 
     Returns:
         The lease, and the texts that chance drew on the way though they had been answered: see
@@ -244,16 +269,19 @@ def choose_next_lease(
     texts_had = _collect_seen_texts(queue, leased, annotator)
     texts_seen = texts_had | {*labeled_elsewhere}
 
-    # the first free row of those chosen by hand, of the queue's kind, and drawn before
+    # the first free row of those chosen by hand, of the queue's kind that nobody labeled in another
+    # queue, of its kind at all, and drawn before
+    of_kind = _sort_rows(store, queue, lens).tolist()
     every = (
         (_list_chosen_rows(store, queue, lens), texts_had),
-        (_sort_rows(store, queue, lens).tolist(), texts_seen),
+        (of_kind, texts_seen | _find_texts_labeled_in_other_queues(store, queue)),
+        (of_kind, texts_seen),
         (_list_texts_drawn_at_random(leased, lens), texts_seen),
     )
-    chosen, free, drawn = (
+    chosen, new, free, drawn = (
         next((row for row in rows if lens.hashes[row] not in seen), None) for rows, seen in every
     )
-    preferred = free if chosen is None else chosen
+    preferred = next((row for row in (chosen, new, free) if row is not None), None)
     lease_count = store.value("SELECT count(*) FROM leases WHERE queue = ?", [queue.id])
     # a seed for each lease: draws differ, and can be repeated
     rng = np.random.default_rng([queue.seed, lease_count])
@@ -409,9 +437,9 @@ def _sort_rows(store: Store, queue: QueueRow, lens: RunColumns) -> Ints:
 
 
 def _collect_leased_texts(store: Store, queue: QueueRow) -> Mapping[str, JsonDict]:
-    """Return by text who answered, who works on it, how often it was skipped, and its id where chance drew it."""
+    """Return by text who answered, who of them skipped it, who works on it, and its id where chance drew it."""
     leased: dict[str, JsonDict] = defaultdict(
-        lambda: {"by": set(), "out": set(), "skips": 0, "drawn": ""}
+        lambda: {"by": set(), "out": set(), "skips": set(), "drawn": ""}
     )
     moment = format_current_time()
     for row in store.rows(_SEEN_TEXTS_QUERY, [queue.id]):
@@ -420,7 +448,8 @@ def _collect_leased_texts(store: Store, queue: QueueRow) -> Mapping[str, JsonDic
         about["drawn"] = about["drawn"] or row["drawn"]
         if row["answered"]:
             about["by"].add(row["annotator"])
-            about["skips"] += bool(row["skipped"])
+            if row["skipped"]:
+                about["skips"].add(row["annotator"])
         elif row["until"] > moment:
             # a lease that has run out is nobody's
             about["out"].add(row["annotator"])

@@ -207,7 +207,7 @@ def find_queue_left(site: Site) -> QueueLeft | None:
         queue = QueueRow(**row)
         run = site.run(queue.run)
         progress = count_progress(site.store, queue, load_run_columns(site, run))
-        if progress.done < progress.wanted:
+        if not progress.is_over:
             return QueueLeft(queue, progress, name_log_of_run(run))
 
     return None

@@ -27,6 +27,7 @@ from pollex.store.tables import (
     Row,
     dump_json,
     format_current_time,
+    load_json,
 )
 from pollex.web import links
 from pollex.web.faults import NotFound, RequestError, VersionConflict
@@ -263,40 +264,79 @@ def show_sheet(
 
     # what is left for somebody whose name is known
     own_share = None
-    name = read_name(request)
+    guest = find_guest(request)
+    name = guest.name if guest else read_name(request)
     if shown is None and name:
         own_share = count_share_of_annotator(site.store, queue, load_run_columns(site, run), name)
 
+    own_answers = _read_own_answers(site, lease_row) if lease_row else {}
     return {
         "own_share": own_share,
-        "learnings": []
-        if find_guest(request) or site.read_only
-        else list_learnings_from_labels(site, run),
+        "learnings": [] if guest or site.read_only else list_learnings_from_labels(site, run),
         "words": QUEUE_KINDS[queue.kind][0],
         "left": left,
         "lease": lease_row,
         "questions": questions,
         "turns": turns,
         "sources": shown.sources if shown else (),
-        "answered": lease_row is not None
-        and site.store.value("SELECT label FROM sheets WHERE lease = ?", [lease_row.id]),
-        "before": _find_lease_before(site, queue, lease_row),
-        "guest": find_guest(request),
+        "own_answers": own_answers,
+        # the main question is the last one
+        "own_said": [NO_ANSWER, *own_answers.values()][-1],
+        "before": _find_lease_before(site, queue, lease_row, name),
+        "guest": guest,
         "guests": list_guest_links(site.store, site.seal, f"{links.LABEL_PATH}/{queue.id}"),
     }
 
 
-def _find_lease_before(site: Site, queue: QueueRow, lease: LeaseRow | None) -> str | None:
-    """Return the lease that its annotator answered last, to change the answer."""
-    if lease is None:
-        return None
+_LEASE_BEFORE_QUERY = """
+    SELECT l.id FROM leases AS l WHERE queue = ? AND annotator = ? AND id IN (SELECT lease FROM sheets)
+        AND rowid < coalesce((SELECT rowid FROM leases WHERE id = ?), 9e18) ORDER BY rowid DESC LIMIT 1
+"""
 
-    earlier_lease: str | None = site.store.value(
-        "SELECT s.lease FROM sheets AS s JOIN leases AS l ON l.id = s.lease WHERE l.queue = ? AND l.annotator = ? "
-        "AND l.id <> ? ORDER BY l.rowid DESC LIMIT 1",
-        [queue.id, lease.annotator, lease.id],
-    )
+
+def _find_lease_before(
+    site: Site,
+    queue: QueueRow,
+    lease: LeaseRow | None,
+    name: str,
+) -> str | None:
+    """Return the lease that its annotator answered before another one, to change the answer.
+
+    Args:
+        lease: The other one; None for the last that somebody of this name answered.
+    """
+    who = lease.annotator if lease else name
+    of_lease = [queue.id, who, lease.id if lease else ""]
+    earlier_lease: str | None = site.store.value(_LEASE_BEFORE_QUERY, of_lease)
     return earlier_lease
+
+
+_OWN_ANSWERS_QUERY = """
+    SELECT b.question, b.value, s.skip, s.comment FROM sheets AS s JOIN labels AS b ON b.id = s.label
+    WHERE s.lease = ? ORDER BY s.rowid
+"""
+
+
+@dataclass(frozen=True)
+class OwnAnswer:
+    """What a person said to a question; `skip` is why they said nothing."""
+
+    value: str | float | None
+    skip: str
+    comment: str
+
+
+NO_ANSWER = OwnAnswer(None, "", "")
+
+
+def _read_own_answers(site: Site, lease: LeaseRow) -> dict[str, OwnAnswer]:
+    """Return what an annotator said of a conversation, by question; nothing if they took it back."""
+    answers = {}
+    for row in site.store.rows(_OWN_ANSWERS_QUERY, [lease.id]):
+        answers[row["question"]] = OwnAnswer(load_json(row["value"]), row["skip"], row["comment"])
+
+    is_undone = any(answer.skip == UNDONE_ANSWER for answer in answers.values())
+    return {} if is_undone else answers
 
 
 @post("/api/queues/{queue}/next")
@@ -477,7 +517,8 @@ def require_lease(
             hint="ask for the next one",
         )
 
-    if lease.until < format_current_time():
+    # nobody else gets what was answered: that can be changed at any time
+    if lease.until < format_current_time() and not _read_own_answers(site, lease):
         raise VersionConflict(
             "you had this conversation for more than 15 minutes",
             hint="ask for the next one",

@@ -43,6 +43,26 @@ async def lease(client: AsyncClient, of: str, who: str) -> str | None:
     return answer["lease"] if answer["lease"] is None else str(answer["lease"])
 
 
+def talks(number: int) -> list[dict[str, object]]:
+    """Rows of a log of so many different conversations."""
+    rows: list[dict[str, object]] = []
+    for place in range(number):
+        messages = [
+            {"role": "user", "content": f"Where is parcel {place}?"},
+            {"role": "assistant", "content": "It is on its way."},
+        ]
+        rows.append({"id": f"talk {place}", "messages": messages})
+    return rows
+
+
+def make_queue_of_log(folder: Path, rows: list[dict[str, object]], count: int = 200) -> str:
+    """Make a queue of a log in the store of a folder; its id."""
+    log = write_log(folder / "talks.jsonl", rows)
+    options = ("--store", folder / ".pollex", "--count", count, "--json")
+    made = run_here("label", "queue", log, *options)
+    return str(json.loads(made.out.splitlines()[-1])["queue"])
+
+
 async def answer_all(client: AsyncClient, of: str, who: str, value: str) -> int:
     given = 0
     while found := await lease(client, of, who):
@@ -635,3 +655,97 @@ async def test_a_name_that_nobody_can_read_labels_nothing(web: AsyncClient, who:
         assert "say who you are" in refused.json()["error"]
     # a joiner within a name of Persian is a letter's form
     assert (await web.post(place, json={"who": "علی\u200cرضا"})).status_code == 200
+
+
+async def test_what_was_skipped_is_not_done_and_counts_once_it_is_answered(
+    nothing: AsyncClient, tmp_path: Path
+) -> None:
+    of = make_queue_of_log(tmp_path, talks(2))
+    mine = await lease(nothing, of, "ann")
+    await nothing.post("/api/labels", json={"lease": mine, "who": "ann", "skip": "no English"})
+    begun = (await nothing.get(f"/label/{of}")).text
+    last = await lease(nothing, of, "ann")
+    await nothing.post("/api/labels", json={"lease": last, "who": "ann", "value": "up"})
+    over = (await nothing.get(f"/label/{of}")).text
+    await nothing.post("/api/labels", json={"lease": mine, "who": "ann", "value": "down"})
+    answered = (await nothing.get(f"/label/{of}")).text
+    assert "0 of 2 done, 1 skipped" in begun
+    assert "1 of 2 done, 1 skipped" in over
+    assert "as many labels as are wanted, but for 1 that was skipped" in over
+    assert "2 of 2 done<" in answered
+
+
+async def test_one_goes_back_answer_by_answer_sees_what_one_said_and_changes_it_at_any_time(
+    nothing: AsyncClient, tmp_path: Path
+) -> None:
+    of = make_queue_of_log(tmp_path, talks(3))
+    leases = []
+    for value in ("up", "down"):
+        leases.append(await lease(nothing, of, "ann"))
+        about = {"lease": leases[-1], "who": "ann", "value": value, "comment": f"it is {value}"}
+        await nothing.post("/api/labels", json=about)
+    first, second = leases
+    now = await lease(nothing, of, "ann")
+    page = {}
+    for id_ in (now, second, first):
+        page[id_] = (await nothing.get(f"/label/{of}", params={"lease": id_})).text
+    assert f'lease={second}" data-key="z"' in page[now]
+    assert "You said" not in page[now]
+    assert f'lease={first}" data-key="z"' in page[second]
+    assert "You said: down" in page[second]
+    assert 'value="it is down"' in page[second]
+    assert 'data-key="z"' not in page[first]
+    assert 'data-key="n"' in page[first]
+    with Store.open(tmp_path / ".pollex") as store, store.database.transaction() as connection:
+        connection.execute("UPDATE leases SET until = '2020-01-01T00:00:00.000000+00:00'")
+    late = {"who": "ann", "value": "down"}
+    changed = await nothing.post("/api/labels", json=late | {"lease": first})
+    unanswered = await nothing.post("/api/labels", json=late | {"lease": now})
+    assert (changed.status_code, unanswered.status_code) == (200, 409)
+    front = (await nothing.get(f"/label/{of}", headers={"cookie": "pollex-name=ann"})).text
+    assert f'lease={second}" data-key="z"' in front
+
+
+async def test_a_further_queue_of_a_log_goes_on_where_the_last_one_ended(
+    nothing: AsyncClient, tmp_path: Path
+) -> None:
+    drawn = []
+    for _ in range(3):
+        of = make_queue_of_log(tmp_path, talks(7), count=3)
+        run = (await nothing.get(f"/label/{of}")).text
+        assert "of 3 done" in run
+        with Store.open(tmp_path / ".pollex") as store:
+            run = store.value("SELECT run FROM queues WHERE id = ?", [of])
+            drawn.append({row["id"] for row in store.ask(run, "SELECT id FROM conversations")})
+    assert not drawn[0] & drawn[1]
+    assert len(drawn[0] | drawn[1] | drawn[2]) == 7
+
+
+async def test_a_further_queue_of_a_run_begins_with_what_nobody_labeled(web: AsyncClient) -> None:
+    first = await queue(web, kind="unsure", random_share=0)
+    labeled = set()
+    for _ in range(3):
+        given = (await web.post(f"/api/queues/{first}/next", json={"who": "ann"})).json()
+        labeled.add(given["conversation"])
+        answer = {"lease": given["lease"], "who": "ann", "value": "up"}
+        await web.post("/api/labels", json=answer)
+    other = await queue(web, kind="unsure", random_share=0)
+    order = []
+    while (given := (await web.post(f"/api/queues/{other}/next", json={"who": "bob"})).json())[
+        "lease"
+    ]:
+        order.append(given["conversation"])
+        answer = {"lease": given["lease"], "who": "bob", "value": "up"}
+        await web.post("/api/labels", json=answer)
+    assert set(order[-3:]) == labeled
+
+
+async def test_a_changed_sheet_has_the_answers_that_were_given(
+    own: Store, web: AsyncClient
+) -> None:
+    asked = '[[question]]\nid = "Q1"\ntext = "Solved?"\noptions = [[0, "no"], [2, "yes"]]\n'
+    of = await queue(web, ask="questionnaire", questionnaire=asked)
+    mine = await lease(web, of, "ann")
+    await web.post("/api/labels", json={"lease": mine, "who": "ann", "q-Q1": "1"})
+    page = (await web.get(f"/label/{of}", params={"lease": mine})).text
+    assert re.findall(r'value="(\d)"[^>]* checked', page) == ["1"]

@@ -161,5 +161,5 @@ async def test_an_answered_pair_is_found_again_and_its_answer_changed(tmp_path: 
     assert unseen.status_code == 404
     assert re.search(rf'href="{here}/compare\?who=Ann&amp;key={first}" data-key="z"', now)
     assert "You said: reply 1" in back
-    assert re.search(rf'href="{here}/compare\?who=Ann" data-key="Enter"', back)
+    assert re.search(rf'href="{here}/compare\?who=Ann" data-key="n"', back)
     assert choices[first] == {"Ann": "0"}
