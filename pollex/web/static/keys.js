@@ -11,6 +11,12 @@ function act(element) {
   element.click();
 }
 
+// A key that is held down, or that was meant for the page before, sends nothing from this one; it moves, and leads elsewhere.
+function obey(event, element) {
+  const sends = element.matches("button:not([type=button])");
+  if (!sends || (seen && !event.repeat)) act(element);
+}
+
 function typing(event) {
   return event.target.matches?.(fields) || document.querySelector("dialog[open]") || event.isComposing;
 }
@@ -28,7 +34,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && event.target.matches?.(fields)) return event.target.blur();
   if (event.key === "Enter" && event.ctrlKey) {
     const main = keyed().find((one) => one.dataset.key === "Ctrl+Enter");
-    if (main && !document.querySelector("dialog[open]")) event.preventDefault(), act(main);
+    if (main && !document.querySelector("dialog[open]")) event.preventDefault(), obey(event, main);
     return;
   }
   if (event.ctrlKey || event.altKey || event.metaKey || typing(event) || localStorage.getItem(OFF)) return;
@@ -44,9 +50,7 @@ document.addEventListener("keydown", (event) => {
   const found = keyed().find((one) => one.dataset.key === wanted || one.dataset.key === aliases[wanted]);
   if (!found) return document.dispatchEvent(new CustomEvent("pollex:key", { detail: event }));
   event.preventDefault();
-  // a key that is held down, or that was meant for the page before, answers nothing here
-  const answers = found.matches("button");
-  if (!answers || (seen && !event.repeat)) act(found);
+  obey(event, found);
 });
 
 function cheatsheet() {

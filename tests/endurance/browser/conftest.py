@@ -20,6 +20,8 @@ from web_site import made_store
 
 CHROMIUM = os.environ.get("POLLEX_CHROMIUM")
 REQUIRED = os.environ.get("POLLEX_BROWSER") == "required"
+PATIENCE = 120_000
+"""Milliseconds that are waited for what a page has to show: a machine may have much else to do."""
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -81,7 +83,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
     yield begin
     for process in started:
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE / 1000) == 0
 
 
 @pytest.fixture(scope="session")
@@ -99,6 +101,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Visitor]]:
 
     def begin(served: Served, **options: Any) -> Visitor:
         context = browser.new_context(**({"viewport": {"width": 1200, "height": 850}} | options))
+        context.set_default_timeout(PATIENCE)
         visitor = Visitor(context.new_page(), served, [])
         visitor.page.on(
             "console", lambda message: visitor.faults.append(f"console: {message.text}")

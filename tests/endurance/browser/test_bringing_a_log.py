@@ -20,7 +20,6 @@ DROP = """
     document.querySelector("main").dispatchEvent(new DragEvent(kind, given));
 }
 """
-PATIENCE = 90_000
 
 
 def german(n: int) -> bytes:
@@ -53,26 +52,26 @@ def test_a_table_is_dropped_corrected_by_clicks_and_kept(
     visitor.go("/logs")
     assert visitor.findings() == []
     drop(visitor, german(60), "Chats März.csv")
-    page.wait_for_url("**/logs/*", timeout=PATIENCE)
-    page.get_by_text("Is this what was said?").wait_for(timeout=PATIENCE)
+    page.wait_for_url("**/logs/*")
+    page.get_by_text("Is this what was said?").wait_for()
     assert visitor.findings() == []
 
     # each change is read again at once, and the focus stays where it was
     page.get_by_label("zufriedenheit is").focus()
     page.get_by_label("zufriedenheit is").select_option(label="the thumb or rating")
-    page.get_by_text("Say what each counts as").wait_for(timeout=PATIENCE)
+    page.get_by_text("Say what each counts as").wait_for()
     assert page.evaluate("document.activeElement.name") == "col-zufriedenheit"
     page.get_by_role("radiogroup", name="fluffig counts as").get_by_label("up", exact=True).check()
-    page.locator(".lead", has_text="20 up").wait_for(timeout=PATIENCE)
+    page.locator(".lead", has_text="20 up").wait_for()
     page.get_by_role("radiogroup", name="schrumpelig counts as").get_by_label(
         "down", exact=True
     ).check()
-    page.locator(".lead", has_text="20 down").wait_for(timeout=PATIENCE)
+    page.locator(".lead", has_text="20 down").wait_for()
     assert visitor.findings() == []
 
     page.get_by_label("Name").fill("support")
     page.get_by_role("button", name="Keep this reading").click()
-    page.get_by_text("pollex learn log:support").wait_for(timeout=PATIENCE)
+    page.get_by_text("pollex learn log:support").wait_for()
     assert visitor.findings() == []
     (reading,) = list_readings(empty.store)
     assert (reading.name, reading.conversations) == ("support", 60)
@@ -85,7 +84,7 @@ def test_what_is_no_log_is_told_beside_the_files_and_nothing_is_kept(
     visitor = visit(empty)
     visitor.go("/logs")
     drop(visitor, b"%PDF-1.7\n", "report.pdf")
-    visitor.page.get_by_role("alert").get_by_text("the file is a PDF").wait_for(timeout=PATIENCE)
+    visitor.page.get_by_role("alert").get_by_text("the file is a PDF").wait_for()
     # a browser says in its console that the server refused
     visitor.faults.clear()
     assert list_readings(empty.store, kept_only=False) == []
@@ -106,10 +105,10 @@ def test_without_scripts_and_on_a_telephone_a_log_is_brought_and_corrected(
     file = {"name": "a.csv", "mimeType": "text/csv", "buffer": german(12)}
     page.set_input_files("input[name=files]", files=[file])
     page.get_by_role("button", name="Bring them").click()
-    page.get_by_text("Is this what was said?").wait_for(timeout=PATIENCE)
+    page.get_by_text("Is this what was said?").wait_for()
     page.get_by_label("zufriedenheit is").select_option(label="the thumb or rating")
     page.get_by_role("button", name="Read it again so").click()
-    page.get_by_text("Say what each counts as").wait_for(timeout=PATIENCE)
+    page.get_by_text("Say what each counts as").wait_for()
     wide = page.locator("main").bounding_box()
     assert wide is not None
     assert wide["width"] <= 400

@@ -106,7 +106,7 @@ def test_a_long_list_shows_its_end_its_middle_and_its_beginning(visitor: Visitor
         page.locator("#window").evaluate(
             "(box, share) => { box.scrollTop = share * box.scrollHeight }", share
         )
-        page.locator(f"#rows tr[aria-rowindex='{row}']").wait_for(timeout=10_000)
+        page.locator(f"#rows tr[aria-rowindex='{row}']").wait_for()
         shown = page.locator(f"#rows tr[aria-rowindex='{row}'] a").get_attribute("title")
         assert shown == f"conversation {row - 2}"
 
@@ -147,17 +147,15 @@ def test_a_range_that_is_dragged_on_the_histogram_narrows_the_list(visitor: Visi
 def test_keys_alone_lead_from_home_into_a_conversation_and_back(visitor: Visitor) -> None:
     page = visitor.page
     visitor.go("/")
-    page.keyboard.type("gc")
+    visitor.press("g", "c")
     page.wait_for_url("**/conversations")
-    page.keyboard.press("j")
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
+    visitor.press("j", "j", "Enter")
     page.wait_for_url("**/conversation?*")
     first = page.locator("h1").inner_text()
-    page.keyboard.press("n")
+    visitor.press("n")
     page.locator("h1", has_text="conversation 2").wait_for()
     assert page.locator("h1").inner_text() != first
-    page.keyboard.press("Backspace")
+    visitor.press("Backspace")
     page.wait_for_url("**/conversations?*")
 
 
@@ -245,7 +243,7 @@ def test_labels_are_given_by_keys_alone_and_a_key_too_early_labels_nothing(
     page.get_by_label("Share at random").fill("0")
     page.get_by_role("button", name="Make the queue").click()
     page.get_by_label("Your name").fill("ann")
-    page.keyboard.press("Control+Enter")
+    visitor.press("Control+Enter")
     page.wait_for_url("**lease=*")
     for key in "ud":
         before = page.url
@@ -268,12 +266,11 @@ def test_a_conversation_is_asked_about_again_with_other_words_by_keys_alone(
     visitor = visit(serve(folder))
     page = visitor.page
     visitor.go("/conversation?run=learn-1&id=conversation+1")
-    page.keyboard.press("a")
+    visitor.press("a")
     page.wait_for_url("**/replay?*")
-    page.keyboard.press("e")
-    page.keyboard.press("Control+A")
+    visitor.press("e", "Control+A")
     page.keyboard.type("The user asks where a parcel is.")
-    page.keyboard.press("Control+Enter")
+    visitor.press("Control+Enter")
     page.wait_for_url("**replay=*")
     for _ in range(120):  # the answer may have come before the page
         if page.locator("#came").count():
@@ -283,7 +280,7 @@ def test_a_conversation_is_asked_about_again_with_other_words_by_keys_alone(
     assert "The decision" in page.locator("main").inner_text()
     assert "asks where a parcel is." in page.locator("ins").first.inner_text()
     assert visitor.findings() == []
-    page.keyboard.press("Backspace")
+    visitor.press("Backspace")
     page.wait_for_url("**/conversation?*")
 
 
@@ -301,13 +298,13 @@ def test_a_draft_shows_what_flips_while_one_types_and_is_fitted_again(
     page.get_by_role("button", name="Edit a draft").click()
     page.wait_for_url("**/drafts/*")
     page.get_by_label("Rubric 1").fill("The user asks where a parcel is.")
-    page.locator("#preview table").wait_for(timeout=60_000)
+    page.locator("#preview table").wait_for()
     assert "would flip" in page.locator("#preview").inner_text()
     assert visitor.findings() == []
-    page.keyboard.press("Control+Enter")
+    visitor.press("Control+Enter")
     page.get_by_role("heading", name="version 2").wait_for()
     page.get_by_role("button", name="Fit version 2 again").click()
-    page.locator(".state.done").wait_for(timeout=120_000)
+    page.locator(".state.done").wait_for()
     visitor.go("/runs?command=refit")
     assert "refit-3" in page.locator("table").inner_text()
     visitor.go("/sets")
@@ -338,19 +335,19 @@ def test_a_models_set_is_fitted_again_from_its_answers_and_asks_only_about_new_w
         page.get_by_role("button", name="Edit a draft").click()
         page.get_by_text("Fitting asks for nothing").wait_for()
         page.get_by_role("button", name="Fit version 1 again").click()
-        page.locator(".state.done").wait_for(timeout=120_000)
+        page.locator(".state.done").wait_for()
         assert server.counts()["received"] == 0
         visitor.go("/sets")
         page.locator(".card a").last.click()
         page.get_by_role("button", name="Edit a draft").click()
         page.get_by_label("Rubric 1").fill("The user asks where a parcel is.")
-        page.get_by_role("button", name="Preview by mini").click(timeout=60_000)
-        page.locator("#preview table").wait_for(timeout=60_000)
+        page.get_by_role("button", name="Preview by mini").click()
+        page.locator("#preview table").wait_for()
         assert visitor.findings() == []
         page.get_by_role("button", name="Keep this version").click()
         page.get_by_role("heading", name="version 2").wait_for()
         page.get_by_role("button", name="Fit version 2 again").click()
-        page.locator(".state.done").wait_for(timeout=120_000)
+        page.locator(".state.done").wait_for()
     visitor.go("/runs?command=refit")
     assert page.locator("main table tbody tr").count() == 2
 
@@ -370,12 +367,11 @@ def test_rubrics_are_answered_by_digits_each_for_the_question_at_hand(
     page.get_by_label("Share at random").fill("0")
     page.get_by_role("button", name="Make the queue").click()
     page.get_by_label("Your name").fill("ann")
-    page.keyboard.press("Control+Enter")
+    visitor.press("Control+Enter")
     page.wait_for_url("**lease=*")
     assert visitor.findings() == []
     before = page.url
-    visitor.press("2")
-    visitor.press("0")
+    visitor.press("2", "0")
     assert page.url == before, "two keys answer two questions of one conversation"
     with page.expect_event("dialog") as asked:
         page.get_by_role("link", name="Runs").first.click(no_wait_after=True)
@@ -384,7 +380,7 @@ def test_rubrics_are_answered_by_digits_each_for_the_question_at_hand(
     )
     assert page.url == before
     visitor.faults.clear()
-    page.keyboard.press("Control+Enter")
+    visitor.press("Control+Enter")
     page.wait_for_url(lambda url: url != before)
     with sqlite3.connect(folder / "store.sqlite") as kept:
         values = dict(kept.execute("SELECT question, value FROM labels").fetchall())

@@ -1,8 +1,10 @@
 """Keys pressed faster than pages come: what was pressed is kept, of the conversation that was shown."""
 
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -33,26 +35,36 @@ def test_fast_keys_answer_what_is_shown_and_a_key_held_down_answers_one_page(
     page.get_by_role("button", name="Begin").click()
     page.wait_for_url("**lease=*")
 
-    # a key that is held down comes again and again
-    page.wait_for_timeout(200)
-    for _ in range(20):
-        page.keyboard.down("u")
-        page.wait_for_timeout(50)
-    page.keyboard.up("u")
-    page.wait_for_timeout(500)
+    # a key that is held down comes again and again, on the next page, too
+    visitor.wait_until_drawn()
+    page.keyboard.down("u")
+    page.get_by_text(re.compile(r"\b1 of \d+ done")).wait_for()
+    visitor.wait_until_drawn()
+    visitor.hold("u", 20)
+    visitor.wait_until_drawn()
     assert list_values(folder) == ["up"]
 
     for _ in range(30):
         page.keyboard.press("d")
         page.wait_for_timeout(30)
-    page.wait_for_timeout(500)
-    with sqlite3.connect(folder / "store.sqlite") as store:
-        leases = store.execute("SELECT id FROM leases").fetchall()
-        answers = store.execute(ANSWERS_QUERY).fetchall()
     # the last lease is the conversation that is shown now: each before it has one answer
+    leases, answers = read_leases_and_answers(folder)
+    for _ in range(100):  # an answer may still be on its way
+        if len(leases) == len(answers) + 1:
+            break
+        page.wait_for_timeout(100)
+        leases, answers = read_leases_and_answers(folder)
     assert len(leases) == len(answers) + 1
     assert set(Counter(lease for lease, _ in answers).values()) == {1}
     assert Counter(value for _, value in answers)['"up"'] == 1
+
+
+def read_leases_and_answers(folder: Path) -> tuple[list[tuple[str]], list[tuple[str, str]]]:
+    """Read at one moment what was lent to a person, and what the person answered."""
+    with closing(sqlite3.connect(folder / "store.sqlite")) as store:
+        store.execute("BEGIN")
+        leases = store.execute("SELECT id FROM leases").fetchall()
+        return leases, store.execute(ANSWERS_QUERY).fetchall()
 
 
 def list_values(folder: Path) -> list[str]:

@@ -34,7 +34,7 @@ def test_a_log_is_learned_from_and_scored_in_the_browser_alone(
     page.get_by_label("talks.jsonl").check()
     page.get_by_role("button", name="Score", exact=True).click()
     page.get_by_role("link", name="The conversations with their scores").click(timeout=MINUTES_3)
-    assert page.locator("#rows tr").count() > 10
+    page.locator("#rows tr").nth(10).wait_for()
     visitor.go("/at-work")
     assert "Score a log done" in page.locator("main").inner_text()
     assert visitor.findings() == []

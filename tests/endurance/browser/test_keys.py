@@ -59,6 +59,39 @@ def test_focus_stays_on_its_row_while_rows_come_and_go(visitor: Visitor) -> None
         page.locator(f"#rows tr[aria-rowindex='{row}'] a:focus").wait_for()
 
 
+@pytest.mark.scenario(2)
+def test_a_key_held_down_moves_from_row_to_row(visitor: Visitor) -> None:
+    visitor.go("/conversations?run=learn-1")
+    visitor.hold("j", 5)
+    visitor.page.locator("#rows tr[aria-rowindex='6'] a:focus").wait_for()
+
+
+@pytest.mark.scenario(2)
+def test_ctrl_enter_held_down_sends_one_form(
+    visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    folder = tmp_path / ".pollex"
+    made_store(folder, n=6).close()
+    visitor = visit(serve(folder))
+    page = visitor.page
+    visitor.go("/sets")
+    page.locator(".card a").first.click()
+    page.get_by_role("button", name="Edit a draft").click()
+    page.get_by_role("heading", name="Draft, version 1").wait_for()
+    sent = []
+    page.on("request", lambda request: sent.append(request.method))
+    visitor.wait_until_drawn()
+    page.keyboard.down("Control")
+    page.keyboard.down("Enter")
+    page.get_by_role("heading", name="Draft, version 2").wait_for()
+    visitor.wait_until_drawn()
+    visitor.hold("Enter", 5)
+    page.keyboard.up("Control")
+    # what would have been sent comes before what is asked now
+    visitor.go("/sets")
+    assert sent.count("POST") == 1
+
+
 @pytest.mark.nightly
 @pytest.mark.scenario(3)
 def test_the_whole_demo_can_be_gone_through_by_keys_alone(
@@ -69,54 +102,51 @@ def test_the_whole_demo_can_be_gone_through_by_keys_alone(
         judged_run(store)
     visitor = visit(serve(folder))
     page = visitor.page
-    keys = page.keyboard
     for key, place in (
         ("r", "runs"),
         ("s", "sets"),
         ("k", "calibration"),
         ("w", "waiting"),
     ):
-        keys.type(f"g{key}")
+        visitor.press("g", key)
         page.wait_for_url(f"**/{place}")
 
-    keys.type("gr")
+    visitor.press("g", "r")
     page.wait_for_url("**/runs")
     enter(page, page.get_by_role("link", name="learn-1").first, "**/runs/learn-1*")
     enter(page, page.get_by_role("link", name="Rubric set").first, "**/sets/*")
-    keys.type("gs")
+    visitor.press("g", "s")
     page.wait_for_url("**/sets")
     enter(page, page.locator(".card a").first, "**/sets/*")
 
-    keys.type("gc")
+    visitor.press("g", "c")
     page.wait_for_url("**/conversations")
     tab_to(page, page.locator("select[name=run]"))
-    keys.type("learn")
-    keys.press("Escape")
-    keys.press("/")
-    keys.type("parcel 1?")
-    keys.press("Enter")
+    page.keyboard.type("learn")
+    visitor.press("Escape", "/")
+    page.keyboard.type("parcel 1?")
+    page.keyboard.press("Enter")
     page.wait_for_url("**run=learn*q=parcel*")
-    keys.press("j")
-    keys.press("Enter")
+    visitor.press("j", "Enter")
     page.wait_for_url("**/conversation?*")
-    keys.press("]")
+    visitor.press("]")
     page.locator(".turn a:focus").wait_for()
-    keys.press("a")
+    visitor.press("a")
     page.wait_for_url("**/replay?*")
-    keys.press("Backspace")
+    visitor.press("Backspace")
     page.wait_for_url("**/conversation?*")
 
-    keys.type("gl")
+    visitor.press("g", "l")
     page.wait_for_url("**/label")
     tab_to(page, page.get_by_label("Name", exact=True))
-    keys.type("thumbs")
+    page.keyboard.type("thumbs")
     tab_to(page, page.get_by_label("Share at random"))
-    keys.type("0")
-    keys.press("Enter")
+    page.keyboard.type("0")
+    page.keyboard.press("Enter")
     page.get_by_role("heading", name="thumbs").wait_for()
     tab_to(page, page.get_by_label("Your name"))
-    keys.type("ann")
-    keys.press("Control+Enter")
+    page.keyboard.type("ann")
+    visitor.press("Control+Enter")
     page.wait_for_url("**lease=*")
     visitor.press("u")
     page.get_by_text("1 of 11 done").wait_for()
@@ -130,14 +160,14 @@ def test_the_whole_demo_can_be_gone_through_by_keys_alone(
             '"down"',
         ]
 
-    keys.type("gw")
+    visitor.press("g", "w")
     page.wait_for_url("**/waiting")
     enter(page, page.get_by_role("link", name="judge-3"), "**/waiting/judge-3*")
-    keys.press("?")
+    visitor.press("?")
     assert page.locator("dialog").is_visible()
-    keys.press("Escape")
+    page.keyboard.press("Escape")
     page.locator("dialog").wait_for(state="detached")
-    keys.type("gh")
+    visitor.press("g", "h")
     page.wait_for_url("**/")
 
 

@@ -32,17 +32,20 @@ def ask_again(visitor: Visitor, words: str = "") -> str:
     """Ask the profile about a conversation again, by the page's own form; what the page says of it."""
     page = visitor.page
     visitor.go(CONVERSATION)
-    page.keyboard.press("a")
+    visitor.press("a")
     page.wait_for_url("**/replay?*")
     if words:
         page.get_by_label("Its words").fill(words)
     page.get_by_label("Judge").select_option("mini")
     page.get_by_role("button", name="Ask again").click()
     page.wait_for_url("**replay=*")
-    page.locator("#came, main [role=alert], [data-live] a").first.wait_for(timeout=120_000)
-    if (ended := page.get_by_role("link", name="It has ended")).count():
+    came = page.locator("#came, main [role=alert]")
+    ended = page.get_by_role("link", name="It has ended")
+    came.or_(ended).first.wait_for()
+    if ended.count():
         ended.click()
-        page.locator("#came, main [role=alert]").wait_for()
+    came.first.wait_for()
+    page.wait_for_load_state()
     return str(page.locator("main").inner_text()).replace("\xa0", " ")
 
 
@@ -91,11 +94,11 @@ def test_an_interrupt_of_judge_is_answered_resumed_and_taken_up_and_no_model_is_
         asked = server.counts()["received"]
         visitor = visit(serve(folder))
         page = visitor.page
-        page.keyboard.type("gw")
+        visitor.press("g", "w")
         page.wait_for_url("**/waiting")
         page.get_by_role("link", name="judge-1").click()
         page.get_by_label("Your name").fill("ann")
-        page.keyboard.press("Control+Enter")
+        visitor.press("Control+Enter")
         page.wait_for_url("**who=ann")
         for key in "12":
             assert "the runs voted" not in page.locator("form.sheet").inner_text(), (
@@ -107,7 +110,7 @@ def test_an_interrupt_of_judge_is_answered_resumed_and_taken_up_and_no_model_is_
             page.get_by_text("the runs voted yes 3, no 2").wait_for()
         page.get_by_text("3 conversations wait; 2 kept and not taken up; 0 taken up").wait_for()
         page.get_by_role("button", name="Take up 2 answers").click()
-        page.locator(".state.done").wait_for(timeout=90_000)
+        page.locator(".state.done").wait_for()
         assert visitor.findings() == []
         page.get_by_role("link", name="Back to where it was started").click()
         page.get_by_text("1 conversation waits; 0 kept and not taken up; 2 taken up").wait_for()

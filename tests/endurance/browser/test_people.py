@@ -65,6 +65,8 @@ def studied(serve: Callable[..., Served], tmp_path: Path) -> Iterator[Served]:
 
 def links_of(page: Any) -> list[str]:
     """The links that a page shows this once."""
+    page.locator("table code").first.wait_for()
+    page.wait_for_load_state()
     return [str(link) for link in page.locator("table code").all_inner_texts()]
 
 
@@ -102,20 +104,17 @@ def test_participants_talk_orders_are_balanced_over_40_sessions_and_calibrate_re
     for link in links[:SEEN]:
         participant = visit(replace(studied, url=link))
         page = participant.page
-        page.keyboard.press("Control+Enter")
+        participant.press("Control+Enter")
         page.get_by_label("Your message").fill("Where is my parcel?")
-        page.wait_for_load_state()  # before it no script hears a key
-        page.keyboard.press("Control+Enter")
+        participant.press("Control+Enter")
         if link == links[0]:  # both sides are read while they speak
             page.locator("[data-says='0']").get_by_text("It").wait_for()
             page.locator("[data-says='1']").get_by_text("It is at").wait_for()
-        page.get_by_role("button", name="I am done").click(timeout=60_000)
+        page.get_by_role("button", name="I am done").click()
         assert "secret" not in page.content()
         for side in "AB":
             page.get_by_role("heading", name=f"About System {side}").wait_for()
-            page.wait_for_load_state()
-            page.keyboard.press("3")
-            page.keyboard.press("Control+Enter")
+            participant.press("3", "Control+Enter")
         page.get_by_text("Your answers are kept").wait_for()
         assert participant.findings() == []
     for number, link in enumerate(links[SEEN:]):
@@ -176,11 +175,11 @@ def test_a_run_is_seen_live_until_it_ends_and_focus_stays_where_it_was(
         link.focus()
         store.pulse(run.id, {"stages": {"judge": {"done": 30, "total": 40}}, "used": {}})
         store.flush()
-        page.get_by_text("judge: 30 of 40").wait_for(timeout=60_000)
+        page.get_by_text("judge: 30 of 40").wait_for()
         assert page.evaluate("document.activeElement.closest('[data-live]') !== null")
         assert visitor.findings() == []
         store.finish(run.id, "done", roles=[])
-    page.get_by_role("link", name="It has ended").wait_for(timeout=60_000)
+    page.get_by_role("link", name="It has ended").wait_for()
 
 
 def write(store: Store, run: str, over: Event) -> int:
@@ -219,14 +218,14 @@ def test_two_annotators_label_by_links_of_their_own_beside_a_run_that_writes(
         for one, keys in zip(made, ("uuuddd", "uuuddu"), strict=True):
             visitor = visit(replace(served, url=served.base + one["link"]))
             page = visitor.page
-            page.keyboard.press("Control+Enter")
+            visitor.press("Control+Enter")
             page.wait_for_url("**lease=*")
             assert "P(up)" not in page.content(), (
                 "nothing that was predicted is shown before the answer"
             )
             for key in keys:
                 before = page.url
-                page.keyboard.press(key)
+                visitor.press(key)
                 page.wait_for_url(lambda url, before=before: url != before)
             assert visitor.findings() == []
         over.set()

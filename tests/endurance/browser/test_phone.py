@@ -1,5 +1,6 @@
 """Tables on a telephone: whole words, cells in their rows, heads above figures; one verdict; a draft says it works."""
 
+import signal
 from collections.abc import Callable
 
 from visitors import Served, Visitor
@@ -44,11 +45,17 @@ def test_what_would_flip_says_that_it_is_being_worked_out(visitor: Visitor) -> N
     visitor.go("/sets")
     page.locator("main a[href^='/sets/']").first.click()
     page.get_by_role("button", name="draft").first.click()
+    page.wait_for_url("**/drafts/*")
     preview = page.locator("#preview")
-    page.locator("textarea").first.fill("The user says thanks twice.")
-    assert preview.get_attribute("aria-busy") == "true"
-    said = preview.evaluate("box => getComputedStyle(box, '::before').content")
-    assert said == '"Being worked out …"'
+    server = visitor.served.process
+    server.send_signal(signal.SIGSTOP)
+    try:
+        page.locator("textarea").first.fill("The user says thanks twice.")
+        assert preview.get_attribute("aria-busy") == "true"
+        said = preview.evaluate("box => getComputedStyle(box, '::before').content")
+        assert said == '"Being worked out …"'
+    finally:
+        server.send_signal(signal.SIGCONT)
     page.locator("#preview:not([aria-busy])").wait_for()
     page.evaluate("document.getElementById('draft').reset()")
     visitor.faults.clear()

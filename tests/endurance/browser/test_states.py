@@ -135,7 +135,7 @@ def test_an_answer_while_another_process_keeps_the_store_is_told_and_can_be_give
     with closing(sqlite3.connect(folder / "store.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         page.get_by_role("button", name="Up").click(no_wait_after=True)
-        page.get_by_text("Your last answer is not kept").wait_for(timeout=120_000)
+        page.get_by_text("Your last answer is not kept").wait_for()
         assert "Another process" in page.locator("main").inner_text()
         assert visitor.findings() == []
         looked_at(reader, "/conversations?run=learn-1", 200)
@@ -158,9 +158,7 @@ def test_keys_that_come_while_the_next_conversation_loads_label_nothing(
     page = visitor.page
     served.process.send_signal(signal.SIGSTOP)
     try:
-        visitor.press("u")
-        page.keyboard.press("d")
-        page.keyboard.press("d")
+        visitor.press("u", "d", "d")
     finally:
         served.process.send_signal(signal.SIGCONT)
     page.get_by_text("1 of 6 done").wait_for()
@@ -181,13 +179,13 @@ def test_a_server_that_is_gone_is_told_and_the_page_stays(
     visitor.go("/conversations?run=learn-1")
     page.get_by_label("Words").fill("typed")
     served.process.terminate()
-    served.process.wait(30)
+    served.process.wait(120)
     page.locator("#window").evaluate("box => { box.scrollTop = box.scrollHeight }")
     page.get_by_role("alert").get_by_text("The server does not answer").wait_for()
     assert page.get_by_label("Words").input_value() == "typed"
     assert visitor.findings() == []
     serve(folder, "--port", served.base.rpartition(":")[2])
-    page.get_by_role("alert").wait_for(state="detached", timeout=120_000)
+    page.get_by_role("alert").wait_for(state="detached")
     assert page.get_by_label("Words").input_value() == "typed"
     visitor.faults[:] = [fault for fault in visitor.faults if "ERR_CONNECTION" not in fault]
 

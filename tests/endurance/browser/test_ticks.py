@@ -16,8 +16,7 @@ def test_x_ticks_the_row_at_hand_and_what_is_ticked_is_compared_or_queued(
     visitor = visit(serve(folder))
     page = visitor.page
     visitor.go("/runs")
-    for key in "xjxjx":  # the first x has no row yet
-        page.keyboard.press(key)
+    visitor.press(*"xjxjx")  # the first x has no row yet
     assert visitor.findings() == []
     page.get_by_role("button", name="Compare the two").click()
     page.wait_for_url("**/compare?*")
@@ -26,8 +25,7 @@ def test_x_ticks_the_row_at_hand_and_what_is_ticked_is_compared_or_queued(
     }
 
     visitor.go("/conversations?run=learn-1")
-    for key in "jjx":
-        page.keyboard.press(key)
+    visitor.press(*"jjx")
     page.locator("#window").evaluate("box => { box.scrollTop = box.scrollHeight }")
     page.locator("#rows tr[aria-rowindex='131']").wait_for()
     assert page.locator("#rows tr[aria-rowindex='3']").count() == 0

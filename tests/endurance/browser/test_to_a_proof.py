@@ -59,7 +59,7 @@ def test_a_log_is_brought_learned_labeled_scored_compared_and_a_change_is_proved
     page.get_by_role("link", name="What your users' thumbs are about").click()
     page.get_by_role("heading", name="What goes wrong").wait_for()
     for way in ("All where it holds", "Change something"):
-        assert page.get_by_role("link", name=way).count()
+        page.get_by_role("link", name=way).first.wait_for()
     assert visitor.findings() == []
     page.get_by_role("link", name="All where it holds").first.click()
     page.get_by_text("Where this holds: ").wait_for()
@@ -70,6 +70,7 @@ def test_a_log_is_brought_learned_labeled_scored_compared_and_a_change_is_proved
     page.get_by_label("Your name").fill("Ann")
     page.get_by_role("button", name="Begin").click()
     page.get_by_role("button", name="Down").wait_for()
+    page.wait_for_load_state()
     for _ in range(2 * LABELS):
         # some are shown twice, and count once
         if page.get_by_role("link", name="Learn again").count():
@@ -88,7 +89,7 @@ def test_a_log_is_brought_learned_labeled_scored_compared_and_a_change_is_proved
     page.get_by_label("tables").first.check()
     page.get_by_role("button", name="Score", exact=True).click()
     page.get_by_role("link", name="The conversations with their scores").click()
-    assert page.locator("#rows tr").count() > 10
+    page.locator("#rows tr").nth(10).wait_for()
     visitor.go("/runs")
     for box in page.locator("main tbody input[type=checkbox]").all()[:2]:
         box.check()

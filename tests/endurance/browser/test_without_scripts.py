@@ -51,6 +51,7 @@ def test_lists_are_read_and_a_sheet_is_sent_without_a_script(
     page.get_by_role("link", name="Next rows").click()
     assert page.locator("#rows tr").first.get_attribute("aria-rowindex") == "102"
     page.locator("#rows a").first.click()
+    page.wait_for_url("**/conversation?*")
     assert page.locator(".turn").count() == 4
 
     visitor.go("/label")

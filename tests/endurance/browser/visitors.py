@@ -34,17 +34,30 @@ class Visitor:
         """Open a page; the answer."""
         return self.page.goto(self.served.base + path)
 
-    def press(self, key: str) -> None:
-        """Press a key that answers the page, once the page was drawn, as `keys.js` waits for."""
+    def wait_until_drawn(self) -> None:
+        """Wait until scripts hear keys and the page was shown: before, `keys.js` sends nothing."""
+        self.page.wait_for_load_state()
         self.page.evaluate(
             "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
         )
-        self.page.keyboard.press(key)
+
+    def press(self, *keys: str) -> None:
+        """Press keys, one after another, on a page that was drawn."""
+        self.wait_until_drawn()
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def hold(self, key: str, times: int) -> None:
+        """Hold a key down until it came a number of times."""
+        for _ in range(times):
+            self.page.keyboard.down(key)
+        self.page.keyboard.up(key)
 
     def findings(self) -> list[str]:
-        """What axe finds on the page."""
+        """What axe finds on the page, once all of it has come."""
         import axe_playwright_python
 
+        self.page.wait_for_load_state()
         self.page.evaluate(
             (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
         )
