@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pollex.rooms import list_hooks
+from pollex.rooms import list_core_hooks, list_hooks
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,12 @@ def name_stage(stage: str, command: str = "") -> str:
     Args:
         command: Of its run; empty where that isn't known.
     """
+    # a bar of the terminal knows no command, and most are the core's: then no room is imported
+    if not command:
+        for hook in list_core_hooks(StageNames):
+            if not hook.command and stage in hook.names:
+                return hook.names[stage]
+
     hooks: tuple[StageNames, ...] = list_hooks(StageNames)
     # names of the command come before those that are the same everywhere, and others' are the last
     for wanted in ({command}, {""}, {hook.command for hook in hooks} if not command else set()):

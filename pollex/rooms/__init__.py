@@ -142,15 +142,31 @@ def list_hooks(kind: type[Hook]) -> tuple[Hook, ...]:
     `pollex.web.hooks`. A room that hangs something onto it has a module of the same name in the
     same part, with a tuple `HOOKS` of objects of such classes; the core's own is called `own_hooks`.
     """
-    # the same place in every room: `pollex.web.hooks` is `web.hooks` in each
-    part = kind.__module__.removeprefix(f"{CORE_PACKAGE}.")
-    within = part.removesuffix("hooks").rstrip(".")
-    core_modules = []
-    for home in find_modules(within, "own_hooks"):
-        core_modules.append(import_module(home))
+    rooms_hooks = []
+    for module in import_part(find_part_of_hook(kind)):
+        rooms_hooks += select_hooks(module, kind)
 
-    modules = [*core_modules, *import_part(part)]
-    return tuple(hook for module in modules for hook in module.HOOKS if isinstance(hook, kind))
+    return (*list_core_hooks(kind), *rooms_hooks)
+
+
+def list_core_hooks(kind: type[Hook]) -> tuple[Hook, ...]:
+    """Return what the core hangs onto a hook; no other room is imported for it."""
+    within = find_part_of_hook(kind).removesuffix("hooks").rstrip(".")
+    hooks: list[Hook] = []
+    for home in find_modules(within, "own_hooks"):
+        hooks += select_hooks(import_module(home), kind)
+
+    return tuple(hooks)
+
+
+def find_part_of_hook(kind: type) -> str:
+    """Return where rooms have what they hang onto a hook: `web.hooks` for one of `pollex.web.hooks`."""
+    return kind.__module__.removeprefix(f"{CORE_PACKAGE}.")
+
+
+def select_hooks(module: Any, kind: type[Hook]) -> list[Hook]:
+    """Return those of a module's hooks that are of a class."""
+    return [hook for hook in module.HOOKS if isinstance(hook, kind)]
 
 
 def iterate_part_folders(part: str) -> Iterator[Path]:
