@@ -42,7 +42,8 @@ def ask_again(visitor: Visitor, words: str = "") -> str:
     came = page.locator("#came, main [role=alert]")
     ended = page.get_by_role("link", name="It has ended")
     came.or_(ended).first.wait_for()
-    if ended.count():
+    # the answer may have come before the page
+    if not came.count():
         ended.click()
     came.first.wait_for()
     page.wait_for_load_state()

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -170,12 +171,12 @@ def test_a_run_is_seen_live_until_it_ends_and_focus_stays_where_it_was(
         visitor = visit(serve(tmp_path / ".pollex"))
         page = visitor.page
         visitor.go(f"/runs/{run.id}")
-        page.get_by_text("judge: 10 of 40").wait_for()
+        page.get_by_text("Judging: 10 of 40").wait_for()
         link = page.locator("[data-live] a").first
         link.focus()
         store.pulse(run.id, {"stages": {"judge": {"done": 30, "total": 40}}, "used": {}})
         store.flush()
-        page.get_by_text("judge: 30 of 40").wait_for()
+        page.get_by_text("Judging: 30 of 40").wait_for()
         assert page.evaluate("document.activeElement.closest('[data-live]') !== null")
         assert visitor.findings() == []
         store.finish(run.id, "done", roles=[])
@@ -198,10 +199,12 @@ def test_two_annotators_label_by_links_of_their_own_beside_a_run_that_writes(
     visit: Callable[..., Visitor], serve: Callable[..., Served], tmp_path: Path
 ) -> None:
     folder = tmp_path / ".pollex"
-    with made_store(folder, n=6) as store, ThreadPoolExecutor(1) as pool:
+    with made_store(folder, n=6) as store, ThreadPoolExecutor(1) as pool, ExitStack() as ends:
         served = serve(folder)
         run = store.begin("score", arguments={}, fingerprint={}, versions={}).id
         over = Event()
+        # a test that fails here would wait for the writer without end
+        ends.callback(over.set)
         written = pool.submit(write, store, run, over)
         token = served.url.partition("token=")[2]
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
