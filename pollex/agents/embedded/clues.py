@@ -295,6 +295,7 @@ class StudiedLog:
         )
         # [clue, 1], the same for all measures
         lean = np.array([clue.signal.lean for clue in clues])[:, None]
+        telling = np.array([clue.signal.telling_measures for clue in clues])  # [clue, measure]
         side = np.array([1.0 if clue.polarity == "sat" else -1.0 for clue in clues])[:, None]
 
         # scales of all clues from some conversations, and what they say of all
@@ -304,7 +305,9 @@ class StudiedLog:
                 positive[learned_from],
                 lean,
             )
-            return LearnedScale(middle, spread, np.maximum(0.0, side * apart)).odds(measures)
+            return LearnedScale(middle, spread, np.maximum(0.0, side * apart * telling)).odds(
+                measures
+            )
 
         # −1 for conversations outside `rows`, which no scale has seen
         fold = np.full(len(rows), -1)
@@ -334,6 +337,7 @@ def make_clue_from_measures(
 ) -> SeparatingClue:
     """Direction (unless `known`), scale and what is typical, from measures [conversation, measure]."""
     differences, middle, spread = measure_class_separation(measures, positive, signal.lean)
+    differences = differences * signal.telling_measures
     # how much each measure speaks for a good and for a bad conversation
     good = np.maximum(0, differences)
     bad = np.maximum(0, -differences)

@@ -400,6 +400,7 @@ def learn_scales_of_rubrics(
             positive,
             rubric.sign,
             signal.lean,
+            signal.telling_measures,
         )
 
     return scales
@@ -470,7 +471,8 @@ def find_nearest_rubric_source(rubric: Rubric, embedder: Embedder) -> str:
     # sentences of all signals and events, with the source that each stands for
     signal_sources = {}
     for signal in SIGNALS_BY_NAME.values():
-        signal_sources[signal.statement] = f"signal:{signal.name}"
+        for sentence in filter(None, (signal.statement, signal.called)):
+            signal_sources[sentence] = f"signal:{signal.name}"
     sources_by_sentence = signal_sources | dict(list_general_event_sentences())
     # only sentences that deny, or don't, as the rubric does
     alike = []
@@ -608,6 +610,7 @@ def learn_scale_of_rubric(
     positive: BoolArray,
     direction: int,
     lean: int = 0,
+    telling: Floats | float = 1.0,
 ) -> LearnedScale:
     """Learn the scale of one rubric from labeled conversations.
 
@@ -617,12 +620,13 @@ def learn_scale_of_rubric(
         direction: +1 where strong evidence should speak for a good conversation (SAT), −1 for a bad
             one (DSAT).
         lean: What is known of the evidence in general, +1, −1 or 0.
+        telling: Which measures may tell anything, 1 or 0 `[measure]`.
     """
     differences, middle, spread = measure_class_separation(measures, positive, lean)
     return LearnedScale(
         round_to_six_digits(middle),
         round_to_six_digits(spread),
-        round_to_six_digits(np.maximum(0.0, direction * differences)),
+        round_to_six_digits(np.maximum(0.0, direction * differences * telling)),
     )
 
 

@@ -24,6 +24,8 @@ SignalParty = Literal["user", "assistant", "both"]
 # classes such as \W, whose letter is no capital to be matched
 _CHARACTER_CLASS_REGEX = re.compile(r"\\[A-Z]")
 MEASURE_NAMES = ("share", "amount", "ending", "trend")
+LAST_TURN_SIGNALS = frozenset({"user_ends", "assistant_ends", "open_end"})
+"""Signals that mark the last turn of a conversation, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Signal:
         vectors: Whether marks are read from embeddings.
         pattern: What is looked for in a turn, where the signal is that simple; quotes then show it.
         tells: What its row says that it tells of; empty where `kind` follows from the party.
+        called: What people call it, in a sentence; empty where that is its statement.
     """
 
     name: str
@@ -49,6 +52,15 @@ class Signal:
     pattern: re.Pattern[str] | None = None
     vectors: bool = False
     tells: WhatRubricTells = ""
+    called: str = ""
+
+    @property
+    def telling_measures(self) -> Floats:
+        """Which of its measures may tell anything, 1 or 0 `[measure]`."""
+        # a mark on the last turn alone has a share that only tells how many turns there are
+        if self.name in LAST_TURN_SIGNALS:
+            return np.array([float(name == "ending") for name in MEASURE_NAMES])
+        return np.ones(len(MEASURE_NAMES))
 
     @property
     def kind(self) -> WhatRubricTells:

@@ -17,6 +17,7 @@ from pollex.agents.embedded.judge import (
     learn_scale_of_rubric,
     measure_class_separation,
 )
+from pollex.agents.embedded.signals import SIGNALS_BY_NAME
 from pollex.conversations.conversation import Conversation, Label
 from pollex.errors import BadRubrics
 from pollex.rubrics.answers import LIKERT_OPTIONS, Answer, Question, Unanswered
@@ -190,6 +191,21 @@ def test_the_scale_by_hand() -> None:
     assert learn_scale_of_rubric(measures, positive, -1).weight.tolist() == [0.0]
     constant = learn_scale_of_rubric(np.ones((6, 4)), np.arange(6) < 3, +1)
     assert np.isfinite(constant.odds(np.zeros(4)))
+
+
+def test_who_has_the_last_word_says_nothing_where_each_conversation_ends_alike() -> None:
+    """Conversations that go wrong have more turns, so that the last turn is a smaller share of them."""
+    positive = np.arange(40) < 20
+    endings = SIGNALS_BY_NAME["assistant_ends"]
+    turns = np.where(positive, 2, 6)
+    share, amount = 1 / turns, np.full(40, np.log(2.0))
+    alike = np.stack([share, amount, np.ones(40), np.zeros(40)], axis=1)
+    assert learn_scale_of_rubric(alike, positive, 1, 0, endings.telling_measures).weight.sum() == 0
+    ends = (np.arange(40) % 20 < np.where(positive, 15, 5)).astype(float)
+    apart = np.stack([share * ends, amount * ends, ends, ends], axis=1)
+    weight = learn_scale_of_rubric(apart, positive, 1, 0, endings.telling_measures).weight
+    assert np.flatnonzero(weight).tolist() == [2], "only how it ends"
+    assert SIGNALS_BY_NAME["steps"].telling_measures.all()
 
 
 def test_what_a_judge_learned_is_checked_when_it_is_built(embedder: Embedder) -> None:

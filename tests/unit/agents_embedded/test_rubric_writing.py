@@ -112,6 +112,8 @@ def test_evidence_is_sought_for_a_persons_words_only(embedder: Embedder) -> None
     for text, source in {
         "The assistant gives lengthy answers.": "signal:long_answers",
         "The assistant answers briefly.": "signal:short_answers",
+        "The user repeats a request.": "signal:user_repeats",
+        "The user uses the same words again.": "signal:user_repeats",
         "The assistant does not answer at length.": "person",
         "The user mentions the weather.": "person",
         "The user says “oh well”.": "phrase:user:oh well",
