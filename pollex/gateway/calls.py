@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 CALL_LEASE_SECONDS = 120.0
 """Seconds for which a call that is out is nobody else's, unless it may take longer."""
@@ -296,7 +296,43 @@ _BODY_FIELDS_BY_STREAMING: dict[StreamingMode, dict[str, object]] = {
     "bare": {"stream": True},
 }
 
+MessageRoles = Literal["any", "system_first", "alternating", "user"]
+"""Roles that messages may have, fewer each: a system message anywhere; at the beginning alone; so,
+and no two of the user in a row; the user's alone."""
+
+MESSAGE_ROLES: tuple[MessageRoles, ...] = get_args(MessageRoles)
+
 _LONE_SURROGATE_REGEX = re.compile(r"[\ud800-\udfff]")
+
+
+def arrange_messages(
+    messages: Sequence[Mapping[str, Any]], roles: MessageRoles
+) -> list[Mapping[str, Any]]:
+    """Give messages the roles that an endpoint takes; what they say and its order stay."""
+    if roles == "any":
+        return list(messages)
+
+    arranged: list[Mapping[str, Any]] = []
+    for place, message in enumerate(messages):
+        moved = message["role"] == "system" and (place > 0 or roles == "user")
+        if moved:
+            message = {**message, "role": "user"}
+
+        # two messages of the user in a row become one
+        before = arranged[-1] if arranged else None
+        if (
+            roles != "system_first"
+            and before is not None
+            and before["role"] == message["role"] == "user"
+            and isinstance(before["content"], str)
+            and isinstance(message["content"], str)
+        ):
+            joined = f"{before['content']}\n\n{message['content']}"
+            arranged[-1] = {**before, "content": joined}
+        else:
+            arranged.append(message)
+
+    return arranged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,6 +344,7 @@ class Call:
         schema: JSON schema of the answer; models write the properties in the schema's order.
         max_tokens: Most tokens to write, thinking included.
         limit_field: What the endpoint calls `max_tokens`.
+        roles: Roles that the endpoint takes; see `arrange_messages`.
         top_logprobs: How many alternatives to give for each token; None asks for no
             log-probabilities.
         stream: How the reply is streamed, for an endpoint that serves nothing else.
@@ -327,6 +364,7 @@ class Call:
     form: AnswerForm = "json_schema"
     max_tokens: int | None = None
     limit_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
+    roles: MessageRoles = "any"
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None
@@ -376,7 +414,7 @@ class Call:
 
         return {
             "model": model,
-            "messages": list(self.messages),
+            "messages": arrange_messages(self.messages, self.roles),
             **fields,
             **extra,
         }
@@ -505,6 +543,17 @@ _NOTE_BY_ANSWER_FORM: dict[AnswerForm, str] = {
 }
 
 
+_DATA_NOTE = "the boundary around data alone keeps the two apart"
+_NOTES_BY_ROLES: dict[MessageRoles, list[str]] = {
+    "any": [],
+    "system_first": [f"no system message behind the data: the task is the user's, {_DATA_NOTE}"],
+    "alternating": [
+        f"no two messages of the user in a row: the task stands below the data, {_DATA_NOTE}"
+    ],
+    "user": [f"no system message: rules, data and task are one message, {_DATA_NOTE}"],
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """The capabilities of an endpoint; others are left out of calls, and reported once. One not probed has all.
@@ -520,6 +569,7 @@ class Capabilities:
         temperature: Whether a temperature is accepted.
         limit_field: What it calls the most tokens to write.
         stream: How replies are streamed, where it serves nothing else.
+        roles: Roles that messages may have.
         window: Tokens of its context, where it says.
         calls: What finding out took.
     """
@@ -537,6 +587,7 @@ class Capabilities:
     window: int | None = None
     calls: int = 0
     stream: StreamingMode = ""
+    roles: MessageRoles = "any"
 
     @property
     def form(self) -> AnswerForm:
@@ -558,6 +609,7 @@ class Capabilities:
             form=self.form,
             limit_field=self.limit_field,
             stream=self.stream,
+            roles=self.roles,
             seed=call.seed if self.seed else None,
             temperature=call.temperature if self.temperature else None,
             top_logprobs=listed or None,
@@ -574,4 +626,5 @@ class Capabilities:
             "temperature": "no temperature: the model's own is used, and answers may differ from run to run",
             "window": "the endpoint doesn't tell its context window: it is not checked before sending",
         }
-        return [sentence for name, sentence in sentences.items() if not getattr(self, name)]
+        missing = [sentence for name, sentence in sentences.items() if not getattr(self, name)]
+        return [*missing, *_NOTES_BY_ROLES[self.roles]]

@@ -12,12 +12,14 @@ from pydantic import SecretStr
 from pollex.errors import ModelRefused, ModelUnavailable, PollexError
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import (
+    MESSAGE_ROLES,
     Call,
     Capabilities,
     CompletedReply,
     FailedCall,
     MalformedReply,
     MemoryLedger,
+    MessageRoles,
     Outcome,
     TruncatedReply,
 )
@@ -25,6 +27,7 @@ from pollex.gateway.endpoint import OPENAI_URL, Endpoint, warn_of_exposure
 from pollex.gateway.gateway import Gateway
 from pollex.gateway.json_in_text import JsonBlock, find_last_json_object, locate_json_values
 from pollex.gateway.logprobs import AnswerTokens
+from pollex.gateway.responses import MESSAGE_ROLES_REGEX
 from pollex.gateway.transport import ChatModel, OpenAIConnection
 
 MAX_TOP_LOGPROBS = 20
@@ -51,7 +54,7 @@ _DRAIN_SECONDS = 0.5
 """That a call which is out is waited for where the probe is stopped: nothing of it is kept."""
 _FIRST_ANSWER_TOKENS, _MAX_ANSWER_TOKENS = 1024, 16_384
 """Tokens to write: for a model that thinks first, and at most for one that thinks long."""
-_MAX_PARAMETERS_DROPPED_BY_NAME = 6
+_MAX_PARAMETERS_DROPPED_BY_NAME = 8
 """Refusals after each of which what they name is left out."""
 
 
@@ -110,6 +113,7 @@ async def probe_endpoint(
         temperature=call.temperature is not None,
         limit_field=call.limit_field,
         stream=call.stream,
+        roles=call.roles,
         window=await _ask_for_context_window(endpoint, deadline)
         or _parse_whole_number(profile.get("max_input_tokens")),
         calls=bench.calls,
@@ -135,7 +139,12 @@ def _make_probe_question(profile: Mapping[str, object]) -> Call:
     temperature reasons, and gives no log-probabilities either.
     """
     words = "Greet me in one short JSON object."
-    messages = [{"role": "user", "content": words}]
+    # in the roles of our prompts: rules, data, task
+    messages = [
+        {"role": "system", "content": "Be friendly."},
+        {"role": "user", "content": "Hello!"},
+        {"role": "system", "content": words},
+    ]
     plain = Call(
         messages=messages,
         schema=_PROBE_ANSWER_SCHEMA,
@@ -322,6 +331,7 @@ _REGEX_BY_PARAMETER = {
     "limit_field": re.compile(r"max_(?:completion_)?tokens", re.IGNORECASE),
     "stream": re.compile(r"\bstream(?:ing|ed)?\b", re.IGNORECASE),
     "stream_options": re.compile(r"stream_options", re.IGNORECASE),
+    "roles": MESSAGE_ROLES_REGEX,
 }
 _SMALL_NUMBER_REGEX = re.compile(r"(?<![\w.])(?:[1-9]|1\d)(?![\w.])")
 
@@ -349,12 +359,20 @@ def _drop_named_parameters(call: Call, refusal: str) -> Call:
     if "limit_field" in named and call.limit_field == "max_completion_tokens":
         changes["limit_field"] = "max_tokens"
 
+    if "roles" in named:
+        changes["roles"] = _take_fewer_roles(call.roles)
     if "stream_options" in named and call.stream == "counted":
         changes["stream"] = "bare"
     elif "stream" in named and not call.stream:
         changes["stream"] = "counted"
 
     return replace(call, **changes)
+
+
+def _take_fewer_roles(roles: MessageRoles) -> MessageRoles:
+    """Return the next of the message roles, fewer than `roles`; the last has none behind it."""
+    place = MESSAGE_ROLES.index(roles)
+    return MESSAGE_ROLES[min(place + 1, len(MESSAGE_ROLES) - 1)]
 
 
 async def _try_each_parameter(bench: _ProbeCalls, everything: Call) -> Call:
@@ -372,7 +390,8 @@ async def _try_each_parameter(bench: _ProbeCalls, everything: Call) -> Call:
     if _is_accepted_outcome(await bench.ask(formless)):
         return formless
 
-    plain = accepted = await _find_accepted_plain_call(bench, everything)
+    plain = await _find_accepted_plain_call(bench, everything)
+    accepted = replace(plain, roles=await _find_accepted_roles(bench, plain, everything.roles))
     changes: list[dict[str, Any]] = [
         {"form": everything.form},
         {"temperature": everything.temperature},
@@ -386,6 +405,17 @@ async def _try_each_parameter(bench: _ProbeCalls, everything: Call) -> Call:
             accepted = replace(accepted, **change)
 
     return accepted
+
+
+async def _find_accepted_roles(bench: _ProbeCalls, plain: Call, most: MessageRoles) -> MessageRoles:
+    """Return the most message roles that the endpoint accepts, `most` or fewer."""
+    for roles in MESSAGE_ROLES[MESSAGE_ROLES.index(most) :]:
+        if roles == plain.roles or _is_accepted_outcome(
+            await bench.ask(replace(plain, roles=roles))
+        ):
+            return roles
+
+    return plain.roles
 
 
 async def _find_accepted_plain_call(bench: _ProbeCalls, everything: Call) -> Call:
@@ -419,6 +449,7 @@ def _strip_optional_parameters(call: Call) -> Call:
         temperature=None,
         seed=None,
         top_logprobs=None,
+        roles="user",
     )
 
 

@@ -276,6 +276,12 @@ _CONTENT_FILTER_REGEX = re.compile(
     r"content[_ ]?filter|content management policy|content_policy|moderation|flagged",
     re.IGNORECASE,
 )
+MESSAGE_ROLES_REGEX = re.compile(
+    r"\bsystem['\"]? (?:role|message|prompt)|roles? must|\[\d+\]\.role|(?:role|user)s?\b.{0,40}\balternat"
+    r"|only .{0,40}\broles\b|(?:no|unexpected) (?:system )?role|non-consecutive system|message_order",
+    re.IGNORECASE,
+)
+"""Chat templates that take no system message, or not everywhere, or no two messages of the user in a row."""
 _INVALID_REQUEST_REGEX = re.compile(
     r"\bvalidation error|literal_error|failed to parse (?:grammar|json)",
     re.IGNORECASE,
@@ -522,7 +528,7 @@ def _is_rate_limited(status: int, text: str) -> bool:
 
 def _is_refusal_of_request(text: str) -> bool:
     """Tell whether what is called a server's failure is its refusal of what was asked for."""
-    if _INVALID_REQUEST_REGEX.search(text):
+    if _INVALID_REQUEST_REGEX.search(text) or MESSAGE_ROLES_REGEX.search(text):
         return True
     return (
         _CAPABILITY_REGEX.search(text) is not None and _NOT_SUPPORTED_REGEX.search(text) is not None
@@ -538,7 +544,7 @@ def _refuses_capability(status: int, text: str) -> bool:
         return False
     if status == HTTPStatus.UNAUTHORIZED and _CREDENTIALS_REGEX.search(text):
         return False
-    return _CAPABILITY_REGEX.search(text) is not None
+    return any(regex.search(text) for regex in (_CAPABILITY_REGEX, MESSAGE_ROLES_REGEX))
 
 
 def _read_wait_seconds(headers: Mapping[str, str], body: str) -> float | None:

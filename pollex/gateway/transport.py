@@ -28,7 +28,7 @@ from langchain_openai.chat_models.base import BaseChatOpenAI
 from openai import DefaultAioHttpClient, Omit
 from pydantic import SecretStr
 
-from pollex.gateway.calls import Call, Reply, Request, make_model_request
+from pollex.gateway.calls import Call, Reply, Request, arrange_messages, make_model_request
 from pollex.gateway.endpoint import LANGCHAIN_PREFIX, Endpoint
 from pollex.gateway.recorded import RecordedEndpoint
 from pollex.gateway.redaction import redact_secrets, strip_secrets
@@ -528,7 +528,10 @@ class ChatModelConnection:
         try:
             async with limit_running_time(seconds):
                 message = await self._bound(request.call).ainvoke(
-                    [dict(message) for message in request.call.messages]
+                    [
+                        dict(message)
+                        for message in arrange_messages(request.call.messages, request.call.roles)
+                    ]
                 )
         except TimeoutError:
             return Reply(

@@ -161,6 +161,8 @@ class RunRoles:
             able[f"can {name}"] = getattr(self.capabilities, name)
 
         able["can limit_field"] = self.capabilities.limit_field
+        if self.capabilities.roles != "any":
+            able["can roles"] = self.capabilities.roles
 
         settings = self.record.options.facts(
             SETTING_NAMES_CHANGING_ANY_ROLE | SETTING_NAMES_CHANGING_JUDGE_ANSWERS

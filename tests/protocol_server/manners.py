@@ -8,7 +8,8 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ Manner = Mapping[str, Any]
 FILE = Path(__file__).with_name("manners.toml")
 _INLINE = re.compile(
     r"\nWrite one JSON object of this JSON schema and nothing else:\n(.*)\Z", re.DOTALL
+)
+_BOUNDED = re.compile(
+    r"(?P<rules>.*?)\n\n(?P<data>(?P<line>[^\n]+)\n\[.*\n(?P=line))\n\n(?P<task>.*)", re.DOTALL
 )
 _SEALED = re.compile(r'^\{"i":-?\d+,.*\}', re.MULTILINE)
 _CODED = re.compile(r"\b[A-Z]\. |\b0(?=\d\b)")
@@ -49,6 +53,14 @@ SHAPES: dict[str, Any] = {
     "words": "{}",
 }
 """Bodies of refusals; `{}` stands for the words."""
+
+
+_FORBIDDEN_ROLES: dict[str, Callable[[list[str]], bool]] = {
+    "system": lambda roles: "system" in roles,
+    "system_later": lambda roles: "system" in roles[1:],
+    "user_twice": lambda roles: any(pair == ("user", "user") for pair in pairwise(roles)),
+}
+"""Of chat templates: roles of messages that they don't take."""
 
 
 def manners() -> dict[str, JsonObject]:
@@ -85,6 +97,9 @@ def _asks(request: JsonObject, refusal: Mapping[str, Any]) -> bool:
     for what in refusal["what"]:
         if what in ("json_schema", "json_object"):
             if asked == what:
+                return True
+        elif what in _FORBIDDEN_ROLES:
+            if _FORBIDDEN_ROLES[what]([message["role"] for message in request["messages"]]):
                 return True
         elif any(field in request for field in FIELDS[what]):
             most = refusal.get("above")
@@ -145,10 +160,20 @@ def _wanted(request: JsonObject) -> tuple[JsonObject | None, str]:
 
 def _answer(messages: list[JsonObject], schema: JsonObject | None) -> str:
     """What the model answers, from the data and the task alone."""
+    messages = _as_written(messages)
     task = _CODED.sub("", _INLINE.sub("", str(messages[-1]["content"])))
     said = [line for message in messages[:-1] for line in _SEALED.findall(str(message["content"]))]
     seed = hashlib.sha256(json.dumps([said, task]).encode()).hexdigest()
     return Answer(messages, schema, tokens=False, attentive=True, seed=seed).text
+
+
+def _as_written(messages: list[JsonObject]) -> list[JsonObject]:
+    """Rules, data and task, however many messages they came in; others as they came."""
+    text = "\n\n".join(str(message["content"]) for message in messages)
+    parts = _BOUNDED.fullmatch(text)
+    if parts is None:
+        return messages
+    return [{"role": "user", "content": parts[name]} for name in ("rules", "data", "task")]
 
 
 def _message(manner: Manner, text: str, tool: str) -> JsonObject:

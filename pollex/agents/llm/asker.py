@@ -213,6 +213,10 @@ class PromptAsker:
             if k not in _CAPABILITIES_WITHOUT_EFFECT_ON_ANSWERS:
                 capabilities[k] = v
 
+        # messages in the roles of the prompts: as before roles were known
+        if self.capabilities.roles == "any":
+            del capabilities["roles"]
+
         facts = {
             "version": LLM_ROLE_VERSION,
             "model": self.name,

@@ -16,12 +16,14 @@ from pydantic import Field
 from pollex.errors import ModelRefused, ModelUnavailable
 from pollex.gateway.budget import Limits
 from pollex.gateway.calls import (
+    Call,
     Capabilities,
     CompletedReply,
     FailedCall,
     MalformedReply,
     MemoryLedger,
     TruncatedReply,
+    arrange_messages,
 )
 from pollex.gateway.endpoint import Endpoint
 from pollex.gateway.gateway import Gateway
@@ -119,6 +121,54 @@ async def test_what_an_endpoint_refuses_is_found_and_left_out() -> None:
             assert isinstance(await ask_once(server.url, call), CompletedReply), (
                 "the fitted call was refused"
             )
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "refused", "roles"),
+    [
+        ("Unexpected role 'system' after role 'user'", 400, "system_later", "system_first"),
+        ("messages[0].role does not support 'system' with this model", 400, "system", "user"),
+        ("Only user and assistant roles are supported", 400, "system", "user"),
+        ("the roles must alternate, Jinja says", 500, "user_twice", "alternating"),
+        ("Internal Server Error", 500, "system", "user"),
+    ],
+)
+async def test_messages_get_the_roles_that_a_chat_template_takes(
+    words: str, status: int, refused: str, roles: str
+) -> None:
+    what = ["system_later", refused]
+    with ProtocolServer() as server:
+        server.behave({"refuses": [{"what": what, "status": status, "says": words}]})
+        place = Endpoint("any-model", server.url, KEY)
+        found = await probe_endpoint(place, backoff=0.01)
+        assert (found.roles, found.form, found.logprobs) == (roles, "json_schema", 20)
+        assert [sentence for sentence in found.missing() if "the boundary" in sentence]
+        messages = [
+            {"role": role, "content": role[0] + str(number)}
+            for number, role in enumerate(["system", "user", "system"])
+        ]
+        async with Gateway(place, MemoryLedger()) as gateway:
+            outcome = await gateway.ask(found.fit(Call(messages=messages)))
+        assert isinstance(outcome, CompletedReply)
+
+
+def test_fewer_roles_change_neither_words_nor_order() -> None:
+    rules, data, task = "rules", "data", "task"
+    messages = [
+        {"role": "system", "content": rules},
+        {"role": "user", "content": data},
+        {"role": "system", "content": task},
+    ]
+    assert arrange_messages(messages, "any") == messages
+    assert [message["role"] for message in arrange_messages(messages, "system_first")] == [
+        "system",
+        "user",
+        "user",
+    ]
+    below = {"role": "user", "content": "data\n\ntask"}
+    assert arrange_messages(messages, "alternating") == [messages[0], below]
+    (alone,) = arrange_messages(messages, "user")
+    assert alone == {"role": "user", "content": "rules\n\ndata\n\ntask"}
 
 
 @pytest.mark.parametrize(
