@@ -71,6 +71,8 @@ class LogReading:
         conversations: How many were read; None where nobody counted yet.
         thumbs: How many of them have a thumb up, and down; None likewise.
         notes: Why files were left out that came with it.
+        tool: The tool that it was fetched from, whose `project` and `address` are as they were typed;
+            empty for other logs.
         folder: Where its files are; given by whoever reads it.
         is_own: Whether this machine and user wrote it down in this very store: else its places are
             somebody else's words.
@@ -88,6 +90,9 @@ class LogReading:
     conversations: int | None = None
     thumbs: tuple[int, int] | None = None
     notes: tuple[str, ...] = ()
+    tool: str = ""
+    project: str = ""
+    address: str = ""
     folder: Path = field(default=Path(), compare=False)
     is_own: bool = field(default=True, compare=False)
 
@@ -373,6 +378,9 @@ class _ReadingFile(BaseModel):
     conversations: int | None = Field(None, ge=0)
     thumbs: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
     notes: list[str] = []
+    tool: str = ""
+    project: str = ""
+    address: str = ""
 
     @model_validator(mode="after")
     def _require_title_of_each(self) -> _ReadingFile:
@@ -409,6 +417,9 @@ def _read_reading(folder: Path) -> LogReading | None:
         conversations=content.conversations,
         thumbs=None if content.thumbs is None else (content.thumbs[0], content.thumbs[1]),
         notes=tuple(content.notes),
+        tool=content.tool,
+        project=content.project,
+        address=content.address,
         is_own=_is_sealed_here(folder),
     )
 

@@ -34,7 +34,7 @@ from pollex.services.readings import (
 )
 from pollex.text import JsonDict, format_size
 from pollex.web import frame, links
-from pollex.web.faults import NotFound, RequestError
+from pollex.web.faults import NotFound, RequestError, VersionConflict
 from pollex.web.forms import PrefixedFields, ShortText
 from pollex.web.log_forms import (
     MAPPING_OPTIONS,
@@ -226,6 +226,9 @@ def _fill_log_page(
         "part_words": PART_WORDS,
         "role_words": ROLE_WORDS,
         "counts": WORDS_BY_COUNT,
+        "tool": next((tool for tool in list_tools() if tool.name == reading.tool), None),
+        # what a store from elsewhere names is no address to send keys to
+        "address": reading.address if reading.is_own else "",
     }
 
 
@@ -402,33 +405,82 @@ def pull_logs(
 
     The server's own keys go where its owner sends them, and to no address that a visitor types.
     """
-    by_name = {interface.name: interface for interface in list_interfaces()}
-    interface = by_name.get(tool)
-    if interface is None:
-        names = ", ".join(tool.name for tool in list_tools())
-        raise RequestError(f"{tool!r:.40} can't be pulled from", hint=f"one of: {names}")
+    interface = require_interface(tool)
     if interface.project and not project:
         raise RequestError(f"{tool} has projects", hint="name one")
-    # a visitor's address is checked before keys are sent there
-    if url:
-        require_endpoint(site, url)
 
-    environment = make_pull_environment(interface, keys, url)
+    environment = make_fetch_environment(site, interface, keys, url)
     store = site.store.folder
     # kept before any file has come, so that its page can show how far the command is
     title = f"{tool} {project}".strip()
-    reading = keep_reading(make_reading(store, title.replace("/", "-")))
-    # a made-up name, as the title is a visitor's and may have any characters
-    name = f"{secrets.token_hex(8)}.jsonl"
-    arguments = ["pull", tool, "--out", str(reading.folder / name), "--json"]
-    arguments += [f"--project={project}"] if project else []
+    reading = make_reading(store, title.replace("/", "-"))
+    origin = {"tool": tool, "project": project, "address": url}
+    reading = keep_reading(replace(reading, **origin))
+    return _begin_to_fetch(site, reading, environment, since)
+
+
+@post("/api/logs/{log}/pull")
+def pull_what_is_new(
+    site: Site,
+    log_id: str,
+    keys: KeyFields,
+    url: AddressText = "",
+) -> NextPage:
+    """Begin to fetch what a tool has since a log was fetched, or the rest of one whose fetching failed."""
+    reading = get_reading(site, log_id)
+    interface = require_interface(reading.tool)
+    child = site.children.last_of(links.link_to_log(reading.id))
+    if child is not None and not child.over:
+        raise VersionConflict("it is being fetched already", hint="wait until that has ended")
+
+    environment = make_fetch_environment(site, interface, keys, url)
+    reading = keep_reading(replace(reading, address=url))
+    return _begin_to_fetch(site, reading, environment)
+
+
+def require_interface(tool: str) -> ToolInterface:
+    """Return the interface of a tool. Raises RequestError where logs can't be fetched from it."""
+    by_name = {interface.name: interface for interface in list_interfaces()}
+    if tool not in by_name:
+        names = ", ".join(tool.name for tool in list_tools())
+        raise RequestError(f"{tool!r:.40} can't be pulled from", hint=f"one of: {names}")
+    return by_name[tool]
+
+
+def make_fetch_environment(
+    site: Site,
+    interface: ToolInterface,
+    keys: Mapping[str, object],
+    url: str,
+) -> dict[str, str]:
+    """Return the environment of a command that pulls; a visitor's address is checked before keys go there."""
+    if url:
+        require_endpoint(site, url)
+    return make_pull_environment(interface, keys, url)
+
+
+def _begin_to_fetch(
+    site: Site,
+    reading: LogReading,
+    environment: Mapping[str, str],
+    since: str = "",
+) -> NextPage:
+    """Start the command that fetches a log; where its file is there, it adds what is new."""
+    store = site.store.folder
+    title = f"{reading.tool} {reading.project}".strip()
+    name = _name_fetched_file(reading)
+    arguments = ["pull", reading.tool, "--out", str(reading.folder / name), "--json"]
+    arguments += [f"--project={reading.project}"] if reading.project else []
     arguments += [f"--since={since}"] if since else []
 
     # done once the command has ended: only then has the log a file
     def keep_pulled() -> None:
         for path in reading.folder.iterdir():
             path.chmod(0o600)
-        keep_reading(replace(reading, files=(name,), titles=(title,)))
+        # its name and options may have been changed meanwhile, and nobody has counted it yet
+        current = find_reading(store, reading.id)
+        files = {"files": (name,), "titles": (title,)}
+        keep_reading(replace(current, **files, conversations=None, thumbs=None))
 
     child = site.children.start(
         f"Fetching the logs of {title}",
@@ -438,6 +490,17 @@ def pull_logs(
         after=keep_pulled,
     )
     return f"{links.CHILDREN_PATH}/{child.id}", {"child": child.id, "log": reading.id}
+
+
+def _name_fetched_file(reading: LogReading) -> str:
+    """Return the name of the file that a log is fetched into: the same one each time."""
+    # a fetch that failed has left its file, with how far it came
+    begun = sorted(path.name for path in reading.folder.glob("*.jsonl"))
+    if begun:
+        return begun[0]
+
+    # a made-up name, as the title is a visitor's and may have any characters
+    return f"{secrets.token_hex(8)}.jsonl"
 
 
 def make_pull_environment(
