@@ -54,12 +54,18 @@ def show_check(
     of = find_scoring_run(site, run)
     baseline = site.run(against) if against else None
     named = site.set_of(of)
+    baselines = _list_baselines(site, of, named)
 
     return {
         "runs": [run for run in site.runs() if run.command in SCORING_COMMANDS],
         "run": of,
         "named": named,
-        "baselines": _list_baselines(site, of, named),
+        "baselines": baselines,
+        # the run that the set was learned from, else the last one before
+        "usual_baseline": next(
+            (run for run in baselines if named and run.id == named.run),
+            next((run for run in baselines if run.started < of.started), of),
+        ),
         "against": baseline,
         "choices": list_check_choices(named.rubric_set) if named else {},
         "limit": DEFAULT_LIMIT if limit is None else limit,

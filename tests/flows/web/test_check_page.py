@@ -58,3 +58,16 @@ async def test_what_can_t_be_checked_says_why_and_what_to_type(
     both = once | {"again": "", "fail_if": "drift(p) above 0.2; mean(p) drops by 0.1"}
     assert len((await web.get("/api/check", params=both)).json()["verdicts"]) == 2
     assert "is not here" in (await web.get("/check", params={"run": other.id})).text
+
+
+@pytest.mark.parametrize("own", [60], indirect=True)
+async def test_runs_are_named_by_their_logs_and_what_was_learned_from_is_the_usual_baseline(
+    own: Store, web: AsyncClient
+) -> None:
+    learn = list_stored_runs(own)[0].id
+    found = RubricSet.parse(read_facts_by_id(own, learn, "rubric_set")["set"])
+    runs = [scored(own, found, range(60)) for _ in range(2)]
+    page = (await web.get("/check", params={"run": runs[0]})).text
+    compared = (await web.get("/compare")).text
+    assert f'<option value="{learn}" selected>{learn}: log.jsonl</option>' in page
+    assert f'<option value="{learn}">{learn}: log.jsonl</option>' in compared

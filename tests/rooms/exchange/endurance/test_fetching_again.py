@@ -10,10 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from httpx2 import AsyncClient
-from web_site import client_of, made_app
+from web_site import client_of, made_app, made_store
 
 from pollex.services.readings import list_readings
-from pollex.store.store import Store
 
 KEYS = {"key-LANGFUSE_PUBLIC_KEY": "pk", "key-LANGFUSE_SECRET_KEY": "canary-of-the-key"}
 
@@ -90,25 +89,26 @@ def list_files_with(folder: Path, words: bytes) -> list[Path]:
 
 
 async def test_a_log_is_fetched_again_nothing_comes_twice_and_no_file_has_the_key(
-    own: Store, langfuse: Langfuse
+    langfuse: Langfuse, tmp_path: Path
 ) -> None:
-    app = made_app(own, local_endpoints=True)
-    async with client_of(app) as client:
-        langfuse.refuses = True
-        failed = await fetch(client, "/api/logs/pull", langfuse.url, tool="langfuse")
+    with made_store(tmp_path / ".pollex", n=3) as own:
+        app = made_app(own, local_endpoints=True)
+        async with client_of(app) as client:
+            langfuse.refuses = True
+            failed = await fetch(client, "/api/logs/pull", langfuse.url, tool="langfuse")
+            (log,) = list_readings(own.folder, kept_only=False)
+            address = f"/logs/{log.id}"
+            assert "HTTP 401" in failed
+            assert "Fetch it from langfuse again" in (await client.get(address)).text
+            langfuse.refuses = False
+            done = await fetch(client, f"/api{address}/pull", langfuse.url)
+            assert f'href="{address}">Look at the log</a>' in done
+            assert await count_conversations(client, address) == 3
+            page = (await client.get(address)).text
+            langfuse.count = 5
+            await fetch(client, f"/api{address}/pull", langfuse.url)
+            assert await count_conversations(client, address) == 5
+        assert "Fetch what is new from langfuse" in page
         (log,) = list_readings(own.folder, kept_only=False)
-        address = f"/logs/{log.id}"
-        assert "HTTP 401" in failed
-        assert "Fetch it from langfuse again" in (await client.get(address)).text
-        langfuse.refuses = False
-        done = await fetch(client, f"/api{address}/pull", langfuse.url)
-        assert f'href="{address}">Look at the log</a>' in done
-        assert await count_conversations(client, address) == 3
-        page = (await client.get(address)).text
-        langfuse.count = 5
-        await fetch(client, f"/api{address}/pull", langfuse.url)
-        assert await count_conversations(client, address) == 5
-    assert "Fetch what is new from langfuse" in page
-    (log,) = list_readings(own.folder, kept_only=False)
-    assert len(list(log.folder.glob("*.jsonl"))) == 1
-    assert list_files_with(own.folder, b"canary-of-the-key") == []
+        assert len(list(log.folder.glob("*.jsonl"))) == 1
+        assert list_files_with(own.folder, b"canary-of-the-key") == []
