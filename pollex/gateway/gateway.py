@@ -19,6 +19,7 @@ from pollex.gateway.budget import Budget, Limits, UsageTable
 from pollex.gateway.calls import (
     CALL_LEASE_SECONDS,
     Call,
+    CompletedReply,
     ContextExceeded,
     EmptyReply,
     FailedCall,
@@ -269,16 +270,24 @@ class OutageTracker:
 
         return begins
 
-    def note_answer(self) -> None:
-        """End the outage, if there is one. Where too many calls failed, it says nothing against any of them."""
+    def note_answer(self, useless_to: str | None = None) -> None:
+        """End the outage, if there is one. Where too many calls failed, it says nothing against any of them.
+
+        Args:
+            useless_to: The call that was answered by nothing that can be read; None where it was
+                answered.
+        """
         if len(self._calls) >= self._failures:
             self._failed_at.clear()
 
         self._calls.clear()
         self._pause = 0.0
         self.faults = 0
-        self._answers += 1
         self.answered = True
+        if useless_to is None:
+            self._answers += 1
+        else:
+            self._failed_at.setdefault(useless_to, self._answers)
 
     def pause(self, now: float) -> float:
         """Return the seconds for which nothing is to be sent."""
@@ -294,15 +303,23 @@ class CircuitBreaker:
         where: The endpoint, for messages.
         keyless: Whether calls carry no key: what an endpoint says of a wrong one is then said of a
             missing one.
+        served: Whether the endpoint has answered other calls before, those of its probe.
     """
 
-    def __init__(self, limits: Limits, where: str, *, keyless: bool = False) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        where: str,
+        *,
+        keyless: bool = False,
+        served: bool = False,
+    ) -> None:
         self._keyless = keyless
         self._limits = limits
         self._where = redact_secrets(where)
         self._failed_in_a_row = 0
         self._refused_in_a_row = 0
-        self._served = False
+        self._served = served
         self._cut_prompts = 0
         self._answered = False
         self._useless = set[str]()
@@ -337,6 +354,10 @@ class CircuitBreaker:
         """Note that a call was answered."""
         self._served = True
         self._refused_in_a_row = 0
+
+    def note_known_answer(self) -> None:
+        """Note that a call was answered in an earlier run: not all that the endpoint writes is useless."""
+        self._answered = True
 
     def of_reply(self, key: str, reply: Outcome) -> PollexError | None:
         """Return the error for an endpoint whose first replies are all such that nothing can be read.
@@ -452,6 +473,8 @@ class Gateway:
             of its own.
         desk: Where calls wait for a provider's batch; None asks all of them at once.
         drain_seconds: Most that calls which are out are waited for when it is closed.
+        served: Whether the endpoint has answered before: what it then refuses first may be that
+            call's own failure.
     """
 
     def __init__(
@@ -465,6 +488,7 @@ class Gateway:
         budget: Budget | None = None,
         desk: ModelBatchQueue | None = None,
         drain_seconds: float = MAX_DRAIN_SECONDS,
+        served: bool = False,
     ) -> None:
         self.endpoint = endpoint
         self._drain_seconds = drain_seconds
@@ -478,6 +502,7 @@ class Gateway:
             self.limits,
             f"{endpoint.model} at {endpoint.shown}",
             keyless=endpoint.keyless,
+            served=served,
         )
         self._session: GatewaySession | None = None
         self._stopped: PollexError | None = None
@@ -588,6 +613,8 @@ class Gateway:
         # from the ledger, or known to be too long; else from a batch, else sent now
         stored = await self._ledger.lookup(request.key)
         outcome = self._known(stored, request) or self._too_long(request.call)
+        if isinstance(outcome, CompletedReply):
+            self._health.note_known_answer()
         if outcome is None and self._desk is not None and self._desk.takes(request):
             if self._stopped is not None:
                 raise self._error()
@@ -600,9 +627,10 @@ class Gateway:
                 flight,
                 stored,
             )
-            if error := self._health.of_outcome(
-                outcome, is_own_failure=session.outage.is_own(request.key)
-            ):
+            # what an earlier run paid for in vain, too, says nothing of other calls
+            own = session.outage.is_own(request.key)
+            own = own or (stored is not None and is_useless_reply(outcome))
+            if error := self._health.of_outcome(outcome, is_own_failure=own):
                 self.stop(error)
 
         outcome = replace(outcome, key=request.key)
@@ -852,7 +880,8 @@ class Gateway:
             if session.outage.begun:
                 session.limiter.hold(session.outage.pause(now))
         elif not (isinstance(meaning, HttpFault) and meaning.name == "timeout"):
-            session.outage.note_answer()
+            useless = not isinstance(meaning, HttpFault) and is_useless_reply(meaning)
+            session.outage.note_answer(useless_to=key if useless else None)
 
     def _waits(self, outage: OutageTracker, fault: HttpFault, sent: int) -> bool:
         """Return whether a call is sent again during an outage.

@@ -62,7 +62,9 @@ def interpret_reply(reply: Reply, call: Call) -> Outcome | HttpFault:
         if (fault := find_fault_in_body(body, reply.headers)) is not None:
             return _settle_fault(fault)
         choice = body["choices"][0]
-        message = choice["message"]
+        reason = _read_finish_reason(choice.get("finish_reason"))
+        # what a filter holds back may have no message at all
+        message = choice.get("message") or {} if reason == "content_filter" else choice["message"]
         logprobs = choice.get("logprobs")
         tokens = None
         if isinstance(logprobs, dict):
@@ -70,7 +72,7 @@ def interpret_reply(reply: Reply, call: Call) -> Outcome | HttpFault:
         common: dict[str, object] = {
             "text": _read_answer_text(message, call),
             "logprobs": tokens if isinstance(tokens, list) and tokens else None,
-            "finish_reason": _read_finish_reason(choice.get("finish_reason")),
+            "finish_reason": reason,
             "model": redact_secrets(str(body.get("model") or "")),
             "fingerprint": str(body.get("system_fingerprint") or ""),
             "usage": read_token_usage(body.get("usage")),
@@ -85,7 +87,18 @@ def interpret_reply(reply: Reply, call: Call) -> Outcome | HttpFault:
 _FINISH_REASON_BY_PROVIDER_REASON = {
     **dict.fromkeys(("max_tokens", "max_output_tokens", "max_length", "token_limit"), "length"),
     **dict.fromkeys(
-        ("safety", "refusal", "blocked", "prohibited_content", "content_filtered"), "content_filter"
+        (
+            *(
+                "safety",
+                "refusal",
+                "blocked",
+                "blocklist",
+                "prohibited_content",
+                "content_filtered",
+            ),
+            *("spii", "recitation", "sensitive"),
+        ),
+        "content_filter",
     ),
 }
 """What providers call the protocol's reasons, behind gateways that pass their words on."""
@@ -93,7 +106,9 @@ _FINISH_REASON_BY_PROVIDER_REASON = {
 
 def _read_finish_reason(provider_reason: object) -> str:
     reason = str(provider_reason or "")
-    return _FINISH_REASON_BY_PROVIDER_REASON.get(reason.lower(), reason)
+    # some say behind a colon what the filter found
+    usual = reason.partition(":")[0].strip().lower()
+    return _FINISH_REASON_BY_PROVIDER_REASON.get(usual, usual if ":" in reason else reason)
 
 
 def _settle_fault(fault: HttpFault) -> Outcome | HttpFault:
@@ -174,7 +189,11 @@ def _read_answer_text(message: Mapping[str, object], call: Call) -> str:
     """
     content = message.get("content")
     if isinstance(content, list):
-        content = "".join(part["text"] for part in content if part.get("type") in _TEXT_PART_TYPES)
+        content = "".join(
+            part if isinstance(part, str) else part["text"]
+            for part in content
+            if isinstance(part, str) or part.get("type") in _TEXT_PART_TYPES
+        )
     elif isinstance(content, dict):  # some gateways parse what the model wrote
         content = json.dumps(content, ensure_ascii=False)
 
@@ -183,8 +202,32 @@ def _read_answer_text(message: Mapping[str, object], call: Call) -> str:
 
     # a tool call counts before words where one was asked for, else where there are no words
     if call.form == "tool" or not content:
-        return _get_arguments_of_last_tool_call(message) or content or ""
+        arguments = _get_arguments_of_last_tool_call(message)
+        return arguments or content or _find_object_among_thoughts(message, call)
     return content
+
+
+def _find_object_among_thoughts(message: Mapping[str, object], call: Call) -> str:
+    """Return what a server took for thoughts where it is an object and nothing else; else nothing.
+
+    Some put all that a model wrote there if it closes no thoughts.
+    """
+    if call.schema is None:
+        return ""
+
+    for name in _THOUGHT_FIELDS:
+        text = message.get(name)
+        if isinstance(text, str) and _is_json_object(text):
+            return text
+
+    return ""
+
+
+def _is_json_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _get_arguments_of_last_tool_call(message: Mapping[str, object]) -> str:
@@ -212,16 +255,33 @@ def read_token_usage(usage: object) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
 
+    prompt = (
+        _read_token_count(usage, "prompt_tokens") or _read_token_count(usage, "input_tokens") or 0
+    )
+    cached = _read_token_count(usage.get("prompt_tokens_details"), "cached_tokens")
     return Usage(
-        prompt=_read_token_count(usage, "prompt_tokens")
-        or _read_token_count(usage, "input_tokens")
-        or None,
+        prompt=prompt + _count_tokens_left_out_as_cached(usage, prompt, cached) or None,
         completion=_take_first_count(
             _read_token_count(usage, "completion_tokens"), _read_token_count(usage, "output_tokens")
         ),
-        cached=_read_token_count(usage.get("prompt_tokens_details"), "cached_tokens"),
+        cached=cached,
         reasoning=_read_token_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
     )
+
+
+def _count_tokens_left_out_as_cached(
+    usage: Mapping[str, object], prompt: int, cached: int | None
+) -> int:
+    """Count tokens of the prompt that came from a cache, or went into it, and stand beside its count.
+
+    Where they are more than the whole, they are no part of it.
+    """
+    beside = 0
+    for name in ("cache_read_input_tokens", "cache_creation_input_tokens"):
+        beside += _read_token_count(usage, name) or 0
+
+    most = max(beside, cached or 0)
+    return most if most > prompt else 0
 
 
 def _take_first_count(first: int | None, second: int | None) -> int | None:
@@ -273,7 +333,9 @@ _QUOTA_REGEX = re.compile(
     re.IGNORECASE,
 )
 _CONTENT_FILTER_REGEX = re.compile(
-    r"content[_ ]?filter|content management policy|content_policy|moderation|flagged",
+    r"content[_ ]?filter|content management policy|content_policy|moderation|flagged|data_inspection"
+    r"|(?:inappropriate|sensitive|harmful|unsafe) (?:content|information|words|material)|content exists risk|high risk"
+    r"|(?:usage|safety|content) (?:guidelines?|polic(?:y|ies))|safety (?:system|settings|filter)",
     re.IGNORECASE,
 )
 MESSAGE_ROLES_REGEX = re.compile(
@@ -306,6 +368,11 @@ _CAPABILITY_REGEX = re.compile(
 )
 """What a call may ask for beside an answer. A refusal that names it says nothing of key and model."""
 _CREDENTIALS_REGEX = re.compile(r"\bkey\b|credential|authenti|bearer|password", re.IGNORECASE)
+_WRONG_KEY_REGEX = re.compile(
+    r"(?:invalid|incorrect|wrong|missing|expired|no) (?:\w+ ){0,3}(?:api[ _]?key|token passed)"
+    r"|api[ _]?key (?:\w+ )?(?:not valid|invalid|expired)|authentication error",
+    re.IGNORECASE,
+)
 _NOT_SUPPORTED_REGEX = re.compile(
     r"not? (?:be )?(?:support|allow|permit|implement|enabl|available)|does(?:n't| not) (?:support|allow)|unsupported"
     r"|unrecogni[sz]ed|unknown|unexpected|extra (?:input|field)|can(?:'t|not) (?:be )?(?:use|handle)",
@@ -510,6 +577,8 @@ def _make_status_fault(
         HTTPStatus.FORBIDDEN,
     }:
         return HttpFault("filter", "refused", detail)
+    if status == HTTPStatus.BAD_REQUEST and _WRONG_KEY_REGEX.search(text):
+        return HttpFault("key", "stop", detail, _CHECK_KEY_HINT)
     if status in _CAUSE_AND_HINT_BY_STATUS and not _refuses_capability(status, text):
         name, hint = _CAUSE_AND_HINT_BY_STATUS[status]
         return HttpFault(name, "stop", detail, hint)

@@ -415,6 +415,7 @@ def open_gateway(
         window=capabilities.window,
         budget=budget,
         desk=desk,
+        served=capabilities.calls > 0,
     )
 
 

@@ -15,12 +15,15 @@ from pollex.gateway.calls import (
     CompletedReply,
     EmptyReply,
     FailedCall,
+    MalformedReply,
+    MemoryLedger,
     RefusedReply,
     Reply,
     TruncatedReply,
     Usage,
 )
 from pollex.gateway.endpoint import Endpoint
+from pollex.gateway.gateway import Gateway
 from pollex.gateway.json_in_text import find_last_json_object
 from pollex.gateway.limiter import INITIAL_CALL_SLOTS
 from pollex.gateway.probe import probe_endpoint
@@ -159,13 +162,113 @@ def test_an_answer_in_another_place_is_read_with_what_usage_is_called_elsewhere(
 
 @pytest.mark.parametrize(
     ("reason", "kind"),
-    [("MAX_TOKENS", TruncatedReply), ("SAFETY", RefusedReply), ("COMPLETE", CompletedReply)],
+    [
+        ("MAX_TOKENS", TruncatedReply),
+        ("SAFETY", RefusedReply),
+        ("content_filter: RECITATION", RefusedReply),
+        ("COMPLETE", CompletedReply),
+    ],
 )
 def test_finish_reasons_of_providers_are_understood_behind_a_gateway(
     reason: str, kind: type
 ) -> None:
     body = {"choices": [{"message": {"content": '{"answer": "Agree"}'}, "finish_reason": reason}]}
     assert isinstance(interpret_reply(Reply(200, json.dumps(body)), question(max_tokens=100)), kind)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (400, "data_inspection_failed: the output may hold inappropriate content"),
+        (400, "Content Exists Risk"),
+        (400, "rejected, as it was considered high risk"),
+        (400, "potentially unsafe or sensitive content"),
+        (403, "This violates our usage guidelines."),
+    ],
+)
+def test_words_of_providers_filters_are_a_refusal_of_that_conversation(
+    code: int, words: str
+) -> None:
+    outcome = interpret_reply(Reply(code, json.dumps(error(words))), question())
+    assert isinstance(outcome, RefusedReply)
+
+
+def test_what_a_filter_held_back_is_refused_though_no_message_came() -> None:
+    body = {"choices": [{"index": 0, "finish_reason": "PROHIBITED_CONTENT"}]}
+    assert isinstance(interpret_reply(Reply(200, json.dumps(body)), question()), RefusedReply)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": 83}},
+        {"prompt_tokens": 7, "cache_creation_input_tokens": 83, "cache_read_input_tokens": 0},
+        {"input_tokens": 7, "cache_read_input_tokens": 43, "cache_creation_input_tokens": 40},
+        {
+            "prompt_tokens": 90,
+            "prompt_tokens_details": {"cached_tokens": 83},
+            "cache_read_input_tokens": 83,
+        },
+    ],
+)
+def test_tokens_from_a_cache_are_of_the_prompt_wherever_they_are_counted(
+    usage: dict[str, Any],
+) -> None:
+    message = {"content": '{"answer": "Agree"}'}
+    body = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+    call = question(messages=[{"role": "user", "content": "word " * 80}])
+    outcome = interpret_reply(Reply(200, json.dumps(body)), call)
+    assert isinstance(outcome, CompletedReply)
+    assert outcome.usage.prompt == 90
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+def test_an_object_that_a_server_took_for_thoughts_is_the_answer(name: str) -> None:
+    answer = '{"answer": "Agree"}'
+    for thoughts, kind in ((answer, CompletedReply), (f"It is {answer}, I think", EmptyReply)):
+        message = {"content": None, name: thoughts}
+        body = {"choices": [{"message": message, "finish_reason": "stop"}]}
+        outcome = interpret_reply(Reply(200, json.dumps(body)), question())
+        assert isinstance(outcome, kind)
+        assert outcome.text == (answer if kind is CompletedReply else "")
+
+
+@pytest.mark.parametrize(
+    "words", ["API key not valid. Please pass one.", "Authentication Error, wrong token"]
+)
+async def test_a_400_that_speaks_of_the_key_is_of_the_key(words: str) -> None:
+    with pytest.raises(ModelRefused, match="check the API key"):
+        await probed(status(400, error(words)))
+
+
+async def test_a_firewalls_403_for_the_first_call_is_that_calls_own_where_the_probe_was_served() -> (
+    None
+):
+    refused = status(403, error("Forbidden"), match="Question 0")
+    with ProtocolServer(script=[refused]) as server:
+        place = Endpoint("any-model", server.url, KEY)
+        async with Gateway(place, MemoryLedger(), served=True) as door:
+            assert isinstance(await door.ask(question(0)), FailedCall)
+            assert isinstance(await door.ask(question(1)), CompletedReply)
+        async with Gateway(place, MemoryLedger()) as door:
+            with pytest.raises(ModelRefused):
+                await door.ask(question(0))
+
+
+async def test_calls_that_are_answered_by_nothing_dont_keep_a_run_from_its_end() -> None:
+    nothing = {"do": "body", "text": json.dumps({"choices": []}), "match": '"seed":7'}
+    ledger = MemoryLedger()
+    useless = [question(number, seed=7) for number in range(12)]
+    useful = [question(number) for number in range(24)]
+    with ProtocolServer(script=[nothing]) as server:
+        # the useless ones may end the first run; a resume knows that others were answered
+        async with gateway(server.url, ledger) as door:
+            await ask_all(door, [*useful, *useless])
+        async with gateway(server.url, ledger) as door:
+            await ask_all(door, [*useful, *useless])
+        async with gateway(server.url, ledger) as door:
+            outcomes = await ask_all(door, [*useful, *useless])
+    assert [type(outcome) for outcome in outcomes] == [CompletedReply] * 24 + [MalformedReply] * 12
 
 
 async def test_other_faults_inside_a_200_are_what_their_code_says() -> None:
