@@ -32,7 +32,7 @@ from pollex.web.likeness import estimate_good_share
 from pollex.web.listing import load_run_columns
 from pollex.web.pages.compare import find_built_in_run
 from pollex.web.pages.run_states import describe_status
-from pollex.web.pages.runs import measure_progress
+from pollex.web.pages.runs import STOPPED_STATUSES, measure_progress
 from pollex.web.pages.sets import SupportedRubric, support_rubrics
 from pollex.web.queues import QueueProgress, count_progress
 from pollex.web.run_logs import (
@@ -65,14 +65,17 @@ def show_home(site: Site, report: str = "") -> PageData:
     run_ids = {run.id for run, _ in every}
     named = site.set(report) if report else site.set_at_home()
     rubric_set = named.rubric_set if named else None
-    waiting = []
+    waiting = {}
     for run, _ in every:
         if work := find_waiting_work(site, run):
-            waiting.append(work)
+            waiting[run.id] = work
+
+    last_runs = []
+    for run, status in every[:MAX_RUNS_SHOWN]:
+        waits = run.id in waiting and status in STOPPED_STATUSES
+        last_runs.append((run, "waiting" if waits else describe_status(site, run, status)))
     return {
-        "runs": [
-            (run, describe_status(site, run, status)) for run, status in every[:MAX_RUNS_SHOWN]
-        ],
+        "runs": last_runs,
         "came_to": {run.id: describe_outcome(site, run) for run, _ in every[:MAX_RUNS_SHOWN]},
         "total": len(every),
         "live": [
@@ -89,7 +92,7 @@ def show_home(site: Site, report: str = "") -> PageData:
             for child in site.children.by_id.values()
             if child.back == links.HOME_PATH and child.state != "done"
         ],
-        "waiting": waiting,
+        "waiting": list(waiting.values()),
         "left": find_queue_left(site),
         "folder": site.store.folder,
         "named": named,

@@ -26,16 +26,41 @@ VERDICTS_AGAINST_RELEASE = (
 )
 
 
+REASONS_BY_VERDICT = {
+    "better, people agree": "people who compared blind prefer the new replies, and nothing fell",
+    "judged better": "the judge finds the new replies better, and nothing fell",
+    "judged better, by its own family": "the judge finds the new replies better, and it is of the "
+    "assistant's own model family",
+    "judged better, with a caveat": "the judge finds the new replies better, but {objection}",
+    VERDICT_PEOPLE_CAN_TELL: "the judge finds the new replies better, but {objection}",
+    "not cleared": "the new replies look better, but {objection}",
+    "no difference found": "no gain was seen, and none is ruled out",
+    "not proven": "too many replies are missing",
+    "people prefer the old one": "people who compared blind prefer the old replies",
+    "no gain, likely harm": "no gain was seen, and harm is likely",
+    "worse": "something got worse",
+}
+"""Why a verdict leads to what is advised; `{objection}` is the gravest one."""
+VERDICTS_TOLD_WITH_OBJECTION = (
+    "no difference found",
+    "not proven",
+    "no gain, likely harm",
+    "worse",
+)
+"""Verdicts whose reason is followed by the gravest objection."""
+OBJECTIONS_IN_WORDS = {
+    "worse: ": "this fell: ",
+    "may be worse: ": "this may have got worse: ",
+    "unknown: ": "of this nothing is known: ",
+}
+"""How objections begin, and what is said instead."""
+
+
 def advise_on_change(edit: JsonObject) -> tuple[str, str]:
     """Return what to do with a change, and why, by the rules of `ADVICE_RULES`."""
-    # the first objection is the gravest, and the only one that is told here
     verdict = edit["verdict"]
     effect = edit["primary"]["effect"]
-    if edit["against"]:
-        why = f"{verdict}; {edit['against'][0]}"
-    else:
-        why = verdict
-
+    why = explain_verdict(edit)
     if verdict in VERDICTS_AGAINST_RELEASE:
         return "Don't", why
     if verdict == "better, people agree":
@@ -48,8 +73,26 @@ def advise_on_change(edit: JsonObject) -> tuple[str, str]:
         and effect["n"]
         and effect["high"] < LEAST_GAIN_WORTH_RELEASING
     ):
-        return "Don't", f"{verdict}; a gain of {LEAST_GAIN_WORTH_RELEASING} or more is ruled out"
+        least = f"{100 * LEAST_GAIN_WORTH_RELEASING:.0f} points of 100"
+        return "Don't", f"a gain of {least} or more is ruled out"
     return "Not enough seen", why
+
+
+def explain_verdict(edit: JsonObject) -> str:
+    """Say in plain words why a verdict is what it is, with the gravest objection where there is one."""
+    verdict = edit["verdict"]
+    # the first objection is the gravest, and the only one that is told here
+    objection = edit["against"][0] if edit["against"] else ""
+    for beginning, words in OBJECTIONS_IN_WORDS.items():
+        if objection.startswith(beginning):
+            objection = words + objection.removeprefix(beginning)
+
+    reason = REASONS_BY_VERDICT.get(verdict, verdict)
+    if "{objection}" in reason:
+        return reason.format(objection=objection or "that isn't certain")
+    if objection and verdict in VERDICTS_TOLD_WITH_OBJECTION:
+        return f"{reason}; {objection}"
+    return reason
 
 
 def advise_on_record(record: JsonObject) -> tuple[str, str]:

@@ -36,6 +36,7 @@ def prepare_sections(record: JsonObject, pairs: Sequence[Mapping[str, str]]) -> 
                 **edit,
                 "rows": build_effect_rows(edit),
                 "worse": describe_worse_guardrails(edit["guardrails"]),
+                "changed": strip_diff_headers(edit["diff"]),
             }
         )
 
@@ -48,6 +49,18 @@ def prepare_sections(record: JsonObject, pairs: Sequence[Mapping[str, str]]) -> 
         "why": why,
         "rules": ADVICE_RULES,
     }
+
+
+def strip_diff_headers(diff: str) -> str:
+    """Return the lines of a diff without its names and places; `⋯` stands where lines are left out."""
+    lines = []
+    for line in diff.splitlines()[2:]:
+        if not line.startswith("@@"):
+            lines.append(line)
+        elif lines:
+            lines.append("⋯")
+
+    return "\n".join(lines)
 
 
 def format_effect(name: str, effect: float, digits: int = 0) -> str:

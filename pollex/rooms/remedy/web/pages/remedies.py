@@ -28,6 +28,7 @@ from pollex.rooms.remedy.services.result import (
     read_browser_choices,
 )
 from pollex.rooms.remedy.web.hooks import REMEDIES_PATH
+from pollex.rooms.remedy.web.next_step import USUAL_PAIRS_FOR_PEOPLE, suggest_next_step
 from pollex.rooms.remedy.web.waiting import (
     count_pairs,
     describe_waiting,
@@ -42,9 +43,10 @@ from pollex.text import JsonDict
 from pollex.web import links
 from pollex.web.faults import NotFound, NothingToShow
 from pollex.web.forms import LongText, NameText, RowIndex, ShortText
+from pollex.web.hooks import describe_outcome
 from pollex.web.listing import find_run_that_asked
 from pollex.web.logs_at_hand import find_log_of_run
-from pollex.web.pages.runs import ENDED_STATUSES, list_costs
+from pollex.web.pages.runs import ENDED_STATUSES, find_work_of_stopped_runs, list_costs
 from pollex.web.pages.sets import get_rubric
 from pollex.web.said import keep_new_answers
 from pollex.web.site import NamedSet, Site
@@ -55,18 +57,31 @@ if TYPE_CHECKING:
     from pollex.services.dry_run import CallPlan
 
 PAIRS_ON_A_PAGE = 20
-USUAL_PAIRS_FOR_PEOPLE = 60
-"""Pairs that the form of a proof with people is filled in with."""
 
 
 @page(REMEDIES_PATH, "remedy_list.html", here="Changes")
 def list_remedies(site: Site, as_json: bool) -> PageData:
     """List what runs of `remedy` came to, the last one first."""
-    rows = []
-    for run in site.runs():
-        if run.command == REMEDY_COMMAND:
-            rows.append(_build_remedy_row(site, run))
-    return {"remedies": rows if as_json else [(site.run(str(row["run"])), row) for row in rows]}
+    runs = [run for run in site.runs() if run.command == REMEDY_COMMAND]
+    rows = [_build_remedy_row(site, run) for run in runs]
+    if as_json:
+        return {"remedies": rows}
+
+    steps = {}
+    for run in runs:
+        if record := read_step_result(site.store, run.id, REMEDY_COMMAND):
+            steps[run.id] = suggest_next_step(run, record)
+
+    return {
+        "remedies": list(zip(runs, rows, strict=True)),
+        "came_to": {run.id: describe_outcome(site, run) for run in runs},
+        "statuses": {run.id: site.status(run) for run in runs},
+        "steps": steps,
+        "has_costs": any(row.get("cost") for row in rows),
+        "waits_for": find_work_of_stopped_runs(
+            site, [(run, site.status(run)) for run in runs if run.id not in steps]
+        ),
+    }
 
 
 def _build_remedy_row(site: Site, run: Run) -> dict[str, object]:
@@ -144,7 +159,7 @@ def show_remedy(
     site: Site,
     run: Run,
     as_json: bool,
-    tab: Literal["pairs", "refused", "registered", "people"] = "pairs",
+    tab: Literal["", "pairs", "refused", "registered", "people"] = "",
     only: Literal["", "fell", "gained", "differ", "telling"] = "",
     at: RowIndex = 0,
 ) -> PageData:
@@ -204,8 +219,11 @@ def show_remedy(
         if choice != SKIPPED_CHOICE
     )
     about = {
-        "tab": tab,
+        # an address that narrows the pairs shows them
+        "tab": tab or ("pairs" if only or at else ""),
         "remedy": prepare_sections(record, ()),
+        "came_to": describe_outcome(site, run),
+        "next_step": None if site.read_only else suggest_next_step(run, record),
         "size": PAIRS_ON_A_PAGE,
         "people": run.arguments.get("people"),
         "usual_pairs": USUAL_PAIRS_FOR_PEOPLE,

@@ -13,6 +13,8 @@ from remedy_log import REACTION, TARGET, read_table_log, table_rubrics
 from web_site import client_of, made_app, made_store
 
 from pollex.gateway.budget import Limits, Price
+from pollex.rooms.remedy.measures.advice import REASONS_BY_VERDICT, explain_verdict
+from pollex.rooms.remedy.services.result import VERDICTS_BY_RANK
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.runs.options import ModelOptions
 from pollex.runs.workspace import run_coroutine_to_end
@@ -99,6 +101,7 @@ async def test_what_replies_diffs_and_notes_say_stays_text_and_what_people_choos
     told = {"key": "0" * 16, "who": "Ann", "choice": "1"}
     assert (await remedies.post("/api/remedies/remedy-3", json=told)).status_code == 200
     tabs = {
+        "": "",
         "pairs": "",
         "refused": "two: a link",
         "registered": "down as <code>ab12</code>: 1 context",
@@ -234,3 +237,98 @@ async def settled(client: AsyncClient, path: str) -> str:
         if "Being worked out" not in (page := (await client.get(path)).text):
             return page
     raise AssertionError("it is never there")
+
+
+LENGTH = "the new replies are all, or nearly all, longer"
+TALKED = "this judge can be talked into this rubric: only people or thumbs can prove it"
+PEOPLE = {"value": 0.9, "low": 0.8, "high": 1.0, "n": 30, "reader_agrees": None}
+
+
+def with_verdict(verdict: str, against: list[str], people: Any = None) -> dict[str, Any]:
+    """The record of a proof that came to a verdict."""
+    edit = EDIT | {"verdict": verdict, "against": against, "people": people}
+    return KEPT | {"verdict": verdict, "edits": [edit]}
+
+
+def proof_with(store: Store, record: dict[str, Any]) -> str:
+    """A proof that has ended with a record."""
+    run = store.begin("remedy", arguments={}, fingerprint={}, versions={})
+    run_coroutine_to_end(store.write_step(run.id, "remedy", record))
+    store.finish(run.id, "done")
+    return run.id
+
+
+VERDICTS = [
+    ("better, people agree", [], PEOPLE, "Release", "good", "Bring the log of what comes of it"),
+    ("judged better, with a caveat", [LENGTH], None, "Try on part", "try", "Have people compare"),
+    ("judged better", [], PEOPLE, "Try on part", "try", "Bring the log of what comes of it"),
+    ("only people can tell", [TALKED], None, "Not enough seen", "open", "Have people compare"),
+    ("no difference found", [], None, "Not enough seen", "open", "Prove it with more"),
+    ("worse", ["worse: It is polite"], None, "Don't", "bad", "Write another change"),
+]
+
+
+@pytest.mark.parametrize(("verdict", "against", "people", "advice", "tone", "step"), VERDICTS)
+async def test_a_verdict_has_its_reason_and_one_next_step_and_the_list_has_both(
+    tmp_path: Path,
+    verdict: str,
+    against: list[str],
+    people: Any,
+    advice: str,
+    tone: str,
+    step: str,
+) -> None:
+    with made_store(tmp_path / ".pollex", n=3) as store:
+        run = proof_with(store, with_verdict(verdict, against, people))
+        async with client_of(made_app(store)) as client:
+            page = html.unescape((await client.get(f"/remedies/{run}")).text)
+            listed = html.unescape((await client.get("/remedies")).text)
+            runs = html.unescape((await client.get("/runs")).text)
+    first = page[page.index("<h1>") :]
+    assert first.index(advice) < first.index(step) < first.index("In numbers")
+    assert page.count('class="button main"') == 1, "one next step"
+    for shown in (listed, runs):
+        assert re.search(rf'class="outcome {tone}">{advice}', shown)
+    assert re.search(rf'<a href="/[^"]*">{step}', listed)
+    assert "It can't book" in listed
+
+
+def test_reasons_of_verdicts_are_sentences_with_the_gravest_objection() -> None:
+    told = {
+        ("only people can tell", TALKED): f"the judge finds the new replies better, but {TALKED}",
+        ("not cleared", "may be worse: It is polite"): "the new replies look better, but this may "
+        "have got worse: It is polite",
+        ("worse", "worse: It is polite"): "something got worse; this fell: It is polite",
+        ("judged better", "open: cost, needs about 80 more users"): "the judge finds the new "
+        "replies better, and nothing fell",
+    }
+    for (verdict, objection), why in told.items():
+        assert explain_verdict(with_verdict(verdict, [objection])["edits"][0]) == why
+    assert {*REASONS_BY_VERDICT} == {*VERDICTS_BY_RANK}, "each verdict has its reason"
+
+
+async def test_what_else_was_measured_is_folded_and_pairs_come_when_they_are_asked_for(
+    remedies: AsyncClient,
+) -> None:
+    page = (await remedies.get("/remedies/remedy-3")).text
+    assert page.index("All that was measured") < page.index("What else changes")
+    assert 'aria-label="Pair 1"' not in page
+    assert "+++" not in page, "names of a diff's files say nothing"
+    assert 'aria-label="Pair 1"' in (await remedies.get("/remedies/remedy-3?tab=pairs")).text
+
+
+async def test_a_proof_that_waits_for_people_is_waiting_and_not_interrupted_in_all_lists(
+    tmp_path: Path,
+) -> None:
+    with made_store(tmp_path / ".pollex", n=3) as store:
+        run = store.begin("remedy", arguments={"people": 1}, fingerprint={}, versions={})
+        to_choose = {"key": "0" * 16, "conversation": "talk 3", "said": [], "1": "a", "2": "b"}
+        run_coroutine_to_end(store.write_step(run.id, "pairs", [to_choose]))
+        store.finish(run.id, "interrupted")
+        async with client_of(made_app(store)) as client:
+            for path in ("/remedies", "/runs", "/runs?status=waiting", "/", f"/runs/{run.id}"):
+                shown = (await client.get(path)).text
+                assert "waiting for people</span>" in shown, path
+                assert '<span class="state interrupted">' not in shown, path
+            told = (await client.get("/api/runs")).json()["runs"]
+    assert [row["status"] for row in told if row["id"] == run.id] == ["interrupted"]
