@@ -99,9 +99,9 @@ from pollex.rubrics.rubric import (
 )
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.rubrics.worth import (
+    add_counted_thumbs,
     compute_evidence_of_rubric,
     compute_share_with_interval,
-    count_thumbs,
     describe_doubt_about_rubric,
     do_thumbs_contradict_side,
     get_counted_thumbs,
@@ -416,8 +416,7 @@ def add_evidence_of_rubrics_no_fold_measured(
     measured_worths = {}
     for rubric, here in zip(unmeasured, held.T, strict=True):
         worth = compute_evidence_of_rubric(here, up, blocks)
-        counted = count_thumbs(here, up, blocks, None, worth)
-        measured_worths[rubric.id] = worth.model_copy(update={"counted": counted})
+        measured_worths[rubric.id] = add_counted_thumbs(worth, here, up, blocks, None)
     return dict(worths) | measured_worths
 
 

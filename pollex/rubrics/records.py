@@ -79,11 +79,14 @@ class CountedThumbs(Record):
         holds: Share of conversations in which the rubric holds.
         there: Share of thumbs down where it holds.
         others: The same of those that it is compared with.
+        within: The same where its occasion came up and it doesn't hold; None where the occasion
+            always comes up, and in sets of before.
     """
 
     holds: Figure
     there: Figure
     others: Figure
+    within: Figure | None = None
 
 
 class RubricEvidence(Record):
@@ -103,8 +106,9 @@ class RubricEvidence(Record):
             and in sets of before.
         down_within: Share of thumbs down where the occasion came up and the rubric doesn't hold;
             None likewise.
-        compared: With which others it is told: with those of the same occasion where these are
-            enough, `MIN_CONVERSATIONS_OF_SAME_OCCASION`, whatever their thumbs; else with all others.
+        compared: With which others it is told: with those of the same occasion where all labeled
+            conversations have enough of these, `MIN_CONVERSATIONS_OF_SAME_OCCASION`, whatever their
+            thumbs; else with all others.
         counted: What is counted in all labeled conversations, those that chose it too, with nothing
             shrunk; None in sets of before.
         neutral: Whether most answers where it holds are the middle option, only just above the

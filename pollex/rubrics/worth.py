@@ -8,6 +8,7 @@ doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, hypot, sqrt
+from typing import Literal
 
 import numpy as np
 
@@ -188,39 +189,60 @@ def compute_evidence_of_rubric(
     if came_up is None or bool((came_up | held).all()):
         return worth
 
-    # With whom it is compared hangs on how many these are alone: never on their thumbs.
     within = measure_share_among(came_up & ~held, ~up, blocks)
-    enough = count_independent_units_of_share(within) >= MIN_CONVERSATIONS_OF_SAME_OCCASION
     update = {
         "occasion": occasion,
         "came_up": measure_share_among(every, came_up | held, blocks),
         "down_within": within,
-        "compared": "occasion" if enough else "elsewhere",
+        "compared": choose_comparison(within),
     }
     return worth.model_copy(update=update)
 
 
-def count_thumbs(
+def choose_comparison(within: Figure | None) -> Literal["occasion", "elsewhere"]:
+    """Choose with which others a rubric is compared, by how many these are, and never by their thumbs.
+
+    Args:
+        within: Share of thumbs down where the occasion came up and the rubric doesn't hold.
+    """
+    if within is None:
+        return "elsewhere"
+    if count_independent_units_of_share(within) < MIN_CONVERSATIONS_OF_SAME_OCCASION:
+        return "elsewhere"
+    return "occasion"
+
+
+def add_counted_thumbs(
+    worth: RubricEvidence,
     held: Bools,
     up: Bools,
     together: Ints,
     came_up: Bools | None,
-    worth: RubricEvidence,
-) -> CountedThumbs:
-    """Count thumbs down where a rubric holds, and in those that it is compared with, each [conversation].
+) -> RubricEvidence:
+    """Add what is counted in all labeled conversations to what was measured on those that test a rubric.
 
     Args:
-        came_up: See `compute_evidence_of_rubric`.
-        worth: On conversations that it was chosen without; it says with which it is compared.
+        held: Where the rubric holds, each [conversation]; `up`, `together` and `came_up` as in
+            `compute_evidence_of_rubric`.
     """
-    others = ~held
-    if came_up is not None and worth.compared == "occasion":
-        others &= came_up
-    return CountedThumbs(
+    within = None
+    # an occasion that always comes up says nothing, and is none
+    if came_up is not None and not bool((came_up | held).all()):
+        within = measure_share_among(came_up & ~held, ~up, together)
+
+    # tested and counted figures are told beside each other: they are compared with the same others
+    compared = choose_comparison(within)
+    others = within
+    if others is None or compared == "elsewhere":
+        others = measure_share_among(~held, ~up, together)
+
+    counted = CountedThumbs(
         holds=measure_share_among(np.ones(len(held), dtype=bool), held, together),
         there=measure_share_among(held, ~up, together),
-        others=measure_share_among(others, ~up, together),
+        others=others,
+        within=within,
     )
+    return worth.model_copy(update={"counted": counted, "compared": compared})
 
 
 def count_independent_units_of_share(share: Figure) -> int:
@@ -406,7 +428,12 @@ def get_counted_thumbs(worth: RubricEvidence) -> CountedThumbs:
     """Return what is counted in all labeled conversations; in sets of before, what was measured."""
     if worth.counted is not None:
         return worth.counted
-    return CountedThumbs(holds=worth.holds, there=worth.down_with, others=worth.down_others)
+    return CountedThumbs(
+        holds=worth.holds,
+        there=worth.down_with,
+        others=worth.down_others,
+        within=worth.down_within,
+    )
 
 
 def format_hits(share: Figure) -> str:
@@ -436,13 +463,14 @@ def describe_occasion_of_worth(worth: RubricEvidence) -> str:
 
 def explain_comparison(worth: RubricEvidence) -> str:
     """Say why a rubric is compared with all others though it has an occasion; empty where it has none."""
-    if worth.compared == "occasion" or worth.down_within is None:
+    counted = get_counted_thumbs(worth)
+    if worth.compared == "occasion" or counted.within is None:
         return ""
 
-    n = worth.down_within.n
+    n = counted.within.n
     when = describe_occasion_of_worth(worth)
     if not n:
-        return f", which are all others: each of the {worth.down_with.n} times {when}, it held"
+        return f", which are all others: each of the {counted.there.n} times {when}, it held"
     return f", which are all others: {when}, only {n} are without it, too few to compare with"
 
 

@@ -64,9 +64,9 @@ from pollex.rubrics.worth import (
     FURTHER_LABELS_IN_FORECAST,
     CurvePoint,
     Reach,
+    add_counted_thumbs,
     compute_evidence_of_rubric,
     compute_share_with_interval,
-    count_thumbs,
     measure_probability_quality,
     measure_share_among,
     measure_signal_share,
@@ -530,8 +530,7 @@ def measure_rubric_evidence(
         worth = compute_evidence_of_rubric(
             held[measured], up[measured], unit[measured], rows, words
         )
-        counted = count_thumbs(everywhere, up, unit, came_up, worth)
-        worths[rubric.id] = worth.model_copy(update={"counted": counted})
+        worths[rubric.id] = add_counted_thumbs(worth, everywhere, up, unit, came_up)
 
     return worths
 

@@ -11,8 +11,8 @@ from pollex.rubrics.records import ChosenRubric, RubricEvidence, StandingRecord
 from pollex.rubrics.rubric import Quote
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.worth import (
+    add_counted_thumbs,
     compute_evidence_of_rubric,
-    count_thumbs,
     shrink_evidence_for_rubric_choice,
 )
 from pollex.services.sets import describe_rubrics
@@ -111,10 +111,8 @@ def test_words_stand_before_a_weaker_deed_of_their_side_and_are_quoted() -> None
 
 
 def test_how_sure_each_word_is_and_what_is_counted_is_said_once_before_the_list() -> None:
-    counted = count_thumbs(np.arange(200) < 60, UP, np.arange(200), None, BAD)
-    evidence = shrink_evidence_for_rubric_choice(
-        BAD.model_copy(update={"counted": counted}), "dsat", 0.01, 0.05
-    )
+    counted = add_counted_thumbs(BAD, np.arange(200) < 60, UP, np.arange(200), None)
+    evidence = shrink_evidence_for_rubric_choice(counted, "dsat", 0.01, 0.05)
     deed = event(1, LONG, evidence).model_copy(update={"standing": PROVEN})
     sure, counts, heading, *_ = shown(rubric_set(rubrics=(deed,)))
     assert "“proven” in at most 5 % of logs, and “likely” in at most 30 %" in sure

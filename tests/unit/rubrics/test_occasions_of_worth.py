@@ -15,9 +15,9 @@ from pollex.rubrics.learning.measured import flag_mostly_neutral_rubrics
 from pollex.rubrics.records import ChosenRubric, StandingRecord
 from pollex.rubrics.rubric import Rubric
 from pollex.rubrics.worth import (
+    add_counted_thumbs,
     compute_evidence_of_rubric,
     compute_interval_of_thumb_difference,
-    count_thumbs,
     describe_difference_and_test_of_rubric,
     describe_doubt_about_rubric,
     describe_evidence_of_rubric,
@@ -146,10 +146,8 @@ def test_an_occasion_that_always_comes_up_is_none() -> None:
 def test_counts_stay_plain_and_only_the_expected_difference_is_shrunk(side: str) -> None:
     up = thumbs(32, 6, 20) if side == "dsat" else ~thumbs(32, 6, 20)
     plain = compute_evidence_of_rubric(HELD, up)
-    counted = count_thumbs(HELD, up, np.arange(N), None, plain)
-    shrunk = shrink_evidence_for_rubric_choice(
-        plain.model_copy(update={"counted": counted}), side, p=0.04, passed=0.05
-    )
+    counted = add_counted_thumbs(plain, HELD, up, np.arange(N), None)
+    shrunk = shrink_evidence_for_rubric_choice(counted, side, p=0.04, passed=0.05)
     counts, difference = describe_thumb_shares_of_rubric(shrunk, None).split("; ")
     down = 32 if side == "dsat" else 8
     rest = 86 if side == "dsat" else 74
@@ -164,9 +162,28 @@ def test_counts_are_of_all_conversations_though_few_of_them_tested_it() -> None:
     up = thumbs(32, 6, 20)
     few = np.arange(N) % 2 == 0
     tested = compute_evidence_of_rubric(HELD[few], up[few])
-    counted = count_thumbs(HELD, up, np.arange(N), None, tested)
-    words = describe_thumb_shares_of_rubric(tested.model_copy(update={"counted": counted}), None)
+    counted = add_counted_thumbs(tested, HELD, up, np.arange(N), None)
+    words = describe_thumb_shares_of_rubric(counted, None)
     assert words.startswith("32 of 40 thumbs down (80 %), elsewhere 86 of 160 (54 %); ")
+
+
+@pytest.mark.parametrize(("of_occasion", "compared"), [(60, "occasion"), (45, "elsewhere")])
+def test_those_of_the_same_occasion_are_counted_in_all_conversations_too(
+    of_occasion: int, compared: str
+) -> None:
+    up = thumbs(32, 6, 20)
+    came_up = np.arange(N) < of_occasion
+    few = np.arange(N) % 4 == 0
+    tested = compute_evidence_of_rubric(HELD[few], up[few], None, came_up[few])
+    assert tested.compared == "elsewhere", "only five of the occasion test it"
+    counted = add_counted_thumbs(tested, HELD, up, np.arange(N), came_up)
+    words = describe_thumb_shares_of_rubric(counted, None)
+    assert counted.compared == compared
+    if compared == "occasion":
+        assert words.startswith("where it could happen: 32 of 40 thumbs down (80 %), ")
+        assert " of 20 (30 %) where it doesn't hold" in words
+    else:
+        assert "where it could happen, only 5 are without it" in words
 
 
 def test_too_few_of_the_occasion_are_told_and_an_occasion_without_words_too() -> None:
@@ -209,9 +226,7 @@ def test_what_only_labels_without_counts_bear_out_is_a_hint(labels: int, word: s
     held = np.arange(25) < 1
     up = ~np.isin(np.arange(25), (0, 1))
     evidence = compute_evidence_of_rubric(held, up)
-    evidence = evidence.model_copy(
-        update={"counted": count_thumbs(held, up, np.arange(25), None, evidence)}
-    )
+    evidence = add_counted_thumbs(evidence, held, up, np.arange(25), None)
     rubric = Rubric(id="no-table", text="It couldn't book.", polarity="dsat")
     standing = StandingRecord(p=0.01, n=labels, by="halvings")
     standings, _ = reconcile_standings_with_evidence(
