@@ -30,8 +30,8 @@ from pollex.graphs.findings import (
     shorten_text_to_state_line,
 )
 from pollex.rubrics.answers import MIDDLE_OPTION_VALUE, Answer, Question, Unanswered
-from pollex.rubrics.rubric import Polarity, Rubric
-from pollex.rubrics.score import NetSat, ScoreColumns
+from pollex.rubrics.rubric import TONE_SOURCE, Polarity, Rubric
+from pollex.rubrics.score import AnswerColumns, NetSat, ScoreColumns
 from pollex.store.rows import make_conversation_rows, make_score_block
 
 ANSWERED_AT_ONCE_NOTE = (
@@ -206,13 +206,9 @@ def describe_rubric_contributions(
     Args:
         raised: Whether those that raised it are wanted, or those that lowered it; None: both.
     """
-    unit = "points" if netsat.thumb_model is None else "log-odds"
-    rubric_answers = []
-    for answer in answers:
-        if answer.question_id in rubrics:
-            rubric_answers.append(answer)
-
-    moves = netsat.moves(rubric_answers)
+    columns = AnswerColumns.of((*rubrics, TONE_SOURCE), [answers])
+    (row,) = netsat.compute_probability_moves(columns).tolist()
+    moves = dict(zip(rubrics, row, strict=False))
     ways = {True: 1.0, False: -1.0}
     strength = {}
     for id_, move in moves.items():
@@ -241,7 +237,7 @@ def describe_rubric_contributions(
     descriptions = []
     for id_ in named:
         descriptions.append(
-            describe_rubric_contribution(rubrics[id_], values[id_], f"{moves[id_]:+.2f} {unit}")
+            describe_rubric_contribution(rubrics[id_], values[id_], f"P(up) {moves[id_]:+.2f}")
         )
 
     return "; ".join(descriptions)

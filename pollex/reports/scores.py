@@ -23,7 +23,12 @@ from pollex.reports.transcript import MarkedTurn, mark_turns, shorten_turns
 from pollex.rubrics.answers import Answer
 from pollex.rubrics.rubric import Polarity
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import ScoreColumns, compute_answer_value, describe_verdict
+from pollex.rubrics.score import (
+    MIN_TOLD_MOVE,
+    ScoreColumns,
+    compute_answer_value,
+    describe_verdict,
+)
 from pollex.rubrics.worth import compute_share_with_interval
 from pollex.selection.losses import MAX_EVAL_DIFFERENCE
 
@@ -108,20 +113,20 @@ class ScoreTally:
         ids = scores.answers.rubrics
         # each different answer is read once; `index` says where it stands [conversation, rubric]
         value = []
-        move = []
         for answer in scores.answers.different:
             value.append(
                 compute_answer_value(answer, self.value)
                 if isinstance(answer, Answer)
                 else MIDDLE_ANSWER_VALUE
             )
-            # the set that a cascade asks has rubrics of its own: they move nothing here
-            move.append(self.scorer.move_of(answer) if answer.question_id in self.rubrics else 0.0)
 
-        # behind them stands what nobody answered: it holds nowhere, and moves nothing
+        # behind them stands what nobody answered: it holds nowhere
         held = np.array([*value, MIDDLE_ANSWER_VALUE])[index] > MIDDLE_ANSWER_VALUE
         # over 0 it speaks for a good conversation [conversation, rubric]
-        moves = np.array([*move, 0.0])[index]
+        answered = scores.answers
+        if scores.tone is not None:
+            answered = answered.beside(scores.tone)
+        moves = self.scorer.compute_probability_moves(answered)[:, : len(ids)]
         probabilities_defined = []
         for probability in scores.column("probability"):
             if probability is not None:
@@ -181,7 +186,7 @@ class ScoreTally:
 
             lowered_by = ""
             turns: tuple[int, ...] = ()
-            if moves.size and moves[place, lowest[place]] < 0:
+            if moves.size and moves[place, lowest[place]] <= -MIN_TOLD_MOVE:
                 lowered_by = scores.answers.rubrics[lowest[place]]
                 answer = scores.answers.different[scores.answers.index[place, lowest[place]]]
                 if isinstance(answer, Answer):
@@ -192,7 +197,7 @@ class ScoreTally:
             column = lowest[place]
             if decision == "positive":
                 column = highest[place]
-                raised = moves.size and moves[place, column] > 0
+                raised = moves.size and moves[place, column] >= MIN_TOLD_MOVE
                 why = scores.answers.rubrics[column] if raised else ""
 
             row = WorstRow(
@@ -248,7 +253,7 @@ class ScoreTally:
         """Rank the rubrics that set bad conversations apart most.
 
         Returns:
-            Each `rubric` with its `gap`, how much more it raised good conversations than bad ones in
+            Each `rubric` with its `gap`, how much more it raised the probability of good conversations than bad ones in
             the mean, and the share of `bad` and of `good` conversations in which it holds.
         """
         n_good = self.scored["positive"]

@@ -156,6 +156,16 @@ class AnswerColumns:
         """Return the answers about one conversation, in the set's order."""
         return tuple([self.different[place] for place in self.index[row].tolist() if place >= 0])
 
+    def beside(self, others: Self) -> Self:
+        """Return the answers to other rubrics about the same conversations, in columns behind these."""
+        # places of the others begin behind those of these; −1 stays
+        moved = np.where(others.index < 0, others.index, others.index + len(self.different))
+        return type(self)(
+            (*self.rubrics, *others.rubrics),
+            [*self.different, *others.different],
+            np.hstack([self.index, moved]),
+        )
+
     def take(self, rows: Ints) -> Self:
         """Return the answers about some of the conversations."""
         # −1 sorts first among the places, and moves all others by one where it is there
@@ -382,6 +392,23 @@ class ThumbModel:
             None if judge is None else [judge] * len(answers),
         )
         return np.round(probability, PROBABILITY_DECIMALS)
+
+    def compute_moves(self, answers: AnswerColumns) -> Floats:
+        """Compute by how much P(thumb up) is higher with an answer than without it `[conversation, rubric]`."""
+        rows = self.rows(answers)
+        whole = self.probability(rows)
+        moves = np.zeros(answers.index.shape)
+        column_of_rubric = {rubric: place for place, rubric in enumerate(answers.rubrics)}
+        for place, rubric in enumerate(self.rubrics):
+            # nobody was asked about it
+            if rubric not in column_of_rubric:
+                continue
+
+            without = rows.copy()
+            without[:, place] = np.nan
+            moves[:, column_of_rubric[rubric]] = whole - self.probability(without)
+
+        return moves
 
     def grades(self, answers: Floats, judge: str | None = None) -> Floats:
         """Return the probability of each grade `[conversation, grade]`; see `probability`."""
@@ -634,27 +661,46 @@ class NetSat:
             return {id_: 10.0 * sign for id_, sign in self.signs.items()}
         return self.thumb_model.weight_by_rubric
 
-    def move_of(self, answer: Answer | Unanswered) -> float:
-        """Return by how much an answer raised the score, or lowered it below 0: in the unit of `weights`.
+    def compute_probability_moves(self, answers: AnswerColumns) -> Floats:
+        """Compute by how much each answer moves the probability of a thumb up: with it less without it.
 
-        That is the rubric's weight times the answer's distance from the middle. What has no answer,
-        or never came up, moves nothing.
+        What never came up, has no answer, or is no rubric of this set moves nothing.
+
+        Args:
+            answers: Those of tone among them, where the set has it.
+
+        Returns:
+            `[conversation, rubric]`, rubrics as in `answers`.
         """
-        if isinstance(answer, Unanswered) or answer.never_came_up:
-            return 0.0
-        return (
-            self.weights.get(answer.question_id, 0.0)
-            * (self.counted(answer) - MIDDLE_OPTION_VALUE)
-            / 10
-        )
+        speaks = []
+        for answer in answers.different:
+            speaks.append(
+                isinstance(answer, Answer)
+                and answer.question_id in self.signs
+                and not answer.never_came_up
+            )
 
-    def moves(self, answers: Sequence[Answer | Unanswered]) -> dict[str, float]:
-        """Return by how much each answer to a rubric moved the score; see `move_of`."""
-        moves: dict[str, float] = {}
-        for answer in answers:
-            if isinstance(answer, Answer) and answer.question_id in self.weights:
-                moves[answer.question_id] = self.move_of(answer)
-        return moves
+        if self.thumb_model is None:
+            moves = self._compute_moves_on_curve(answers)
+        else:
+            moves = self.thumb_model.compute_moves(answers)
+
+        # the last one stands for what has no answer
+        return np.where(np.array([*speaks, False])[answers.index], moves, 0.0)
+
+    def _compute_moves_on_curve(self, answers: AnswerColumns) -> Floats:
+        signed = []
+        beyond_middle = []
+        for answer in answers.different:
+            sign = self.signs.get(answer.question_id, 0)
+            value = self.counted(answer) if isinstance(answer, Answer) else MIDDLE_OPTION_VALUE
+            signed.append(sign * value)
+            # an answer that says neither yes nor no takes the place of this one
+            beyond_middle.append(sign * (value - MIDDLE_OPTION_VALUE))
+
+        netsats = np.array([*signed, 0.0])[answers.index].sum(axis=1, keepdims=True)
+        without = netsats - np.array([*beyond_middle, 0.0])[answers.index]
+        return self.calibration.probability(netsats) - self.calibration.probability(without)
 
     def _likelihoods(self, rows: Floats, judges: Sequence[str]) -> dict[str, list[object]]:
         model = self.thumb_model
@@ -744,6 +790,10 @@ def _split_by_row(columns: Mapping[str, Sequence[float]], count: int) -> list[di
         rows.append({name: values[row] for name, values in columns.items()})
 
     return rows
+
+
+MIN_TOLD_MOVE = 0.02
+"""Change of a probability from which on an answer is said to move it."""
 
 
 def describe_verdict(decision: str | None, probability: float) -> str:

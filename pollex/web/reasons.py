@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from pollex.rubrics.answers import MIDDLE_OPTION_VALUE, Answer, Unanswered
-from pollex.rubrics.rubric import Rubric
-from pollex.rubrics.score import NetSat
+from pollex.rubrics.rubric import TONE_SOURCE, Rubric
+from pollex.rubrics.score import MIN_TOLD_MOVE, AnswerColumns, NetSat
 from pollex.store.resume import read_answers
 from pollex.store.runs import Run
 from pollex.store.store import Store
@@ -33,6 +33,8 @@ def find_reasons(
 ) -> dict[str, str]:
     """Return the sentence that spoke most for each verdict, by conversation; of one without any, nothing.
 
+    It is that whose answer moves the probability most, as the page of the conversation says.
+
     Args:
         scorer: Of the rubrics; it knows what each answer does to the score.
     """
@@ -41,40 +43,46 @@ def find_reasons(
         if row.good is not None:
             verdicts[row.id] = row.good
 
-    if not verdicts:
+    if not verdicts or not rubrics:
         return {}
 
-    by_id = {rubric.id: rubric for rubric in rubrics}
+    return choose_reasons(rubrics, scorer, read_answers(store, run, ids=list(verdicts)), verdicts)
+
+
+def choose_reasons(
+    rubrics: Sequence[Rubric],
+    scorer: NetSat,
+    answers: Mapping[str, Mapping[str, Answer | Unanswered]],
+    verdicts: Mapping[str, bool],
+) -> dict[str, str]:
+    """Return the sentence that speaks most for each verdict, by conversation; of one without any, nothing.
+
+    Args:
+        answers: By conversation and rubric.
+        verdicts: Whether a conversation is good.
+    """
+    columns = AnswerColumns.of(
+        (*(rubric.id for rubric in rubrics), TONE_SOURCE),
+        [list(answers_of_one.values()) for answers_of_one in answers.values()],
+    )
+    moves = scorer.compute_probability_moves(columns)
+
     reasons = {}
-    for id_, answers in read_answers(store, run, ids=list(verdicts)).items():
-        text = choose_first_reason(list(answers.values()), by_id, scorer, good=verdicts[id_])
-        if text:
-            reasons[id_] = text
+    for row, id_ in enumerate(answers):
+        # rubrics come before the tone, which is no sentence
+        for_verdict = moves[row, : len(rubrics)] * (1 if verdicts[id_] else -1)
+        strongest = int(for_verdict.argmax())
+        if for_verdict[strongest] < MIN_TOLD_MOVE:
+            continue
+
+        answer = columns.different[columns.index[row, strongest]]
+        reasons[id_] = write_reason(rubrics[strongest], answer, scorer)
 
     return reasons
 
 
-def choose_first_reason(
-    answers: Sequence[Answer | Unanswered],
-    rubrics: Mapping[str, Rubric],
-    scorer: NetSat,
-    *,
-    good: bool,
-) -> str:
-    """Return the sentence that speaks most for a verdict; empty where none does."""
-    side = 1 if good else -1
-    # rubrics that the set doesn't have say nothing
-    known = []
-    for a in answers:
-        if isinstance(a, Answer) and a.question_id in rubrics:
-            known.append(a)
-
-    strongest = max(known, key=lambda answer: side * scorer.move_of(answer), default=None)
-    if strongest is None or side * scorer.move_of(strongest) <= 0:
-        return ""
-
-    # a sentence that doesn't hold may speak for the verdict, too
-    text = rubrics[strongest.question_id].text
-    if scorer.counted(strongest) > MIDDLE_OPTION_VALUE:
-        return text
-    return f"Not so: {text}"
+def write_reason(rubric: Rubric, answer: Answer | Unanswered, scorer: NetSat) -> str:
+    """Return a rubric's sentence as a reason; one that doesn't hold may speak for a verdict, too."""
+    if isinstance(answer, Answer) and scorer.counted(answer) > MIDDLE_OPTION_VALUE:
+        return rubric.text
+    return f"Not so: {rubric.text}"

@@ -15,10 +15,14 @@ from pollex.conversations.conversation import Conversation
 from pollex.errors import WrongUse
 from pollex.reports.transcript import MarkedTurn, mark_turns
 from pollex.rubrics.answers import Answer, Unanswered
-from pollex.rubrics.rubric import Polarity, Reason, Rubric
+from pollex.rubrics.rubric import TONE_SOURCE, Polarity, Reason, Rubric
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.rubrics.score import compute_answer_value, compute_binary_entropy
-from pollex.services.rejudging import score_by_rubrics
+from pollex.rubrics.score import (
+    MIN_TOLD_MOVE,
+    AnswerColumns,
+    compute_answer_value,
+    compute_binary_entropy,
+)
 from pollex.store.labels import read_opinions
 from pollex.store.resume import read_pool_rubrics
 from pollex.store.runs import Run
@@ -115,30 +119,24 @@ def show_conversation(
 def compute_moves(
     rubric_set: RubricSet, answers: Mapping[str, Answer | Unanswered]
 ) -> dict[str, float]:
-    """Return by how much each answer moves the probability of a thumb up: with it less without it.
-
-    What never came up, or has no answer, moves nothing.
-    """
-    (whole,) = score_by_rubrics(rubric_set, rubric_set.rubrics, {"": answers})
-    # without a calibrator there is no probability that could move
-    if whole.probability is None:
-        return {}
-
-    answers_by_rubric = {}
+    """Return by how much each answer moves the probability of a thumb up, by rubric; see `NetSat`."""
+    # without all answers there is no probability that could move
     for rubric in rubric_set.rubrics:
-        answer = answers.get(rubric.id)
-        if not isinstance(answer, Answer) or answer.never_came_up:
-            continue
-        # the probability once more, without this rubric alone
-        others = []
-        for other_rubric in rubric_set.rubrics:
-            if other_rubric.id != rubric.id:
-                others.append(other_rubric)
-        (without,) = score_by_rubrics(rubric_set, others, {"": answers}) if others else (whole,)
-        if without.probability is not None:
-            answers_by_rubric[rubric.id] = whole.probability - without.probability
+        if not isinstance(answers.get(rubric.id), Answer):
+            return {}
 
-    return answers_by_rubric
+    # an answer to a rubric that is off now counts for nothing
+    named = (*(rubric.id for rubric in rubric_set.rubrics), TONE_SOURCE)
+    columns = AnswerColumns.of(named, [list(answers.values())])
+    (moves,) = rubric_set.explainer.compute_probability_moves(columns).tolist()
+
+    moves_by_rubric = {}
+    for rubric, move in zip(rubric_set.rubrics, moves, strict=False):
+        answer = answers[rubric.id]
+        if isinstance(answer, Answer) and not answer.never_came_up:
+            moves_by_rubric[rubric.id] = move
+
+    return moves_by_rubric
 
 
 def sort_by_effect(
@@ -160,13 +158,13 @@ def sort_by_effect(
     return sorted(parts, key=place)
 
 
-LARGE_MOVE, SMALL_MOVE = 0.1, 0.02
-"""Changes of a probability from which on a rubric moves it much, or at all."""
+LARGE_MOVE = 0.1
+"""Change of a probability from which on a rubric moves it much."""
 
 
 def describe_move(move: float) -> str:
     """Say in words what an answer does to the probability of a thumb up."""
-    if abs(move) < SMALL_MOVE:
+    if abs(move) < MIN_TOLD_MOVE:
         return "hardly changes it"
     return f"makes a thumb up {'much ' if abs(move) >= LARGE_MOVE else ''}{'more' if move > 0 else 'less'} likely"
 

@@ -36,7 +36,7 @@ from pollex.web.guard import AccessRules
 from pollex.web.hooks import list_menu_entries
 from pollex.web.listing import search_texts
 from pollex.web.pages.conversation import Contribution, describe_move, sort_by_effect
-from pollex.web.reasons import choose_first_reason
+from pollex.web.reasons import choose_reasons
 from pollex.web.site import Site
 
 ID = "conversation 4"
@@ -500,12 +500,12 @@ async def test_each_row_of_the_list_says_which_sentence_spoke_most_for_its_verdi
 
 def test_what_speaks_most_for_a_verdict_is_what_moved_the_score_most() -> None:
     by_hand = rubric_set(rubrics=(rubric(1, "sat"), rubric(2, "dsat")))
-    rubrics = {rubric.id: rubric for rubric in by_hand.rubrics}
     sat, dsat = (rubric.text for rubric in by_hand.rubrics)
 
     def reason(answers: dict[str, int], *, good: bool, scorer: NetSat = by_hand.explainer) -> str:
-        answered = [point_answer(id_, chosen) for id_, chosen in answers.items()]
-        return choose_first_reason(answered, rubrics, scorer, good=good)
+        answered = {id_: point_answer(id_, chosen) for id_, chosen in answers.items()}
+        reasons = choose_reasons(by_hand.rubrics, scorer, {"a": answered}, {"a": good})
+        return reasons.get("a", "")
 
     both = {"rubric1": 4, "rubric2": 3}
     assert reason(both, good=True) == sat

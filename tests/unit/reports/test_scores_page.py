@@ -63,8 +63,7 @@ def test_what_sets_bad_conversations_apart_most_comes_first() -> None:
     first, second = tallied().lowering()
     assert (first["rubric"].id, first["bad"].value, first["good"].value) == ("rubric2", 1.0, 0.0)
     assert (second["rubric"].id, second["bad"].value, second["good"].value) == ("rubric1", 0.5, 1.0)
-    assert first["gap"] == pytest.approx(10)
-    assert second["gap"] == pytest.approx(5)
+    assert first["gap"] > second["gap"] > 0
 
 
 def test_where_a_model_gives_the_probability_its_weights_say_what_lowered_a_score() -> None:
