@@ -71,7 +71,6 @@ class ProgressBars:
 
     def start(self, stage: str, total: int, done: int = 0) -> None:
         """Add a bar for a stage, or change its total."""
-        self._stage = stage
         # a stage that begins again has another total, and the same bar
         if stage in self._tasks:
             self._bars.update(self._tasks[stage], total=total, completed=done)
@@ -81,6 +80,8 @@ class ProgressBars:
                 total=total,
                 completed=done,
             )
+        # last: lines are printed by another thread, and only of a stage that has a bar
+        self._stage = stage
 
     def advance(self, stage: str, by: int = 1) -> None:
         """Advance a stage's bar."""

@@ -57,7 +57,7 @@ from pollex.rubrics.headlines import (
     list_proven_deeds_outside_headlines,
     list_proven_phrase_rubrics,
     list_proven_tone_rubrics,
-    list_rubrics_contradicted_by_held_out_thumbs,
+    list_rubrics_contradicted_by_thumbs,
     list_rubrics_explained_by_circumstances,
     list_rubrics_of_conversation_endings,
     list_rubrics_of_separate_facts,
@@ -192,7 +192,7 @@ class Findings:
         along: Those that go along with a circumstance, which explains their difference.
         beside: Those that labels bear out and that don't lead all the same.
         hints: Those of which too few thumbs can tell, but for the strongest.
-        turned: Those whose thumbs on held-out conversations went the other way.
+        turned: Those whose thumbs went the other way.
         to_check: Those that one would expect on the other side.
         sounds_borne_out: Those of how people sound that are proven or likely.
         sounds: The others that tell how people sound.
@@ -265,7 +265,7 @@ class Findings:
             "that go along with a circumstance": len(self.along),
             "also proven or likely": len(self.beside),
             "as hints": len(self.hints) + sum(map(len, self.strongest.values())),
-            "contradicted by new conversations": len(self.turned),
+            "contradicted by thumbs": len(self.turned),
             "to check": len(self.to_check),
             "on how people sound": len(self.sounds_borne_out),
             f"for the score alone (“{TONE_TITLE}”)": len(self.sounds),
@@ -362,7 +362,7 @@ def prepare_findings(
         along=describe(list_rubrics_explained_by_circumstances(every)),
         beside=describe(list_proven_deeds_outside_headlines(every)),
         hints=describe(hints),
-        turned=describe(list_rubrics_contradicted_by_held_out_thumbs(every)),
+        turned=describe(list_rubrics_contradicted_by_thumbs(every)),
         to_check=describe(list_unexpected_rubrics(every)),
         sounds_borne_out=describe(list_proven_tone_rubrics(every)),
         sounds=describe(

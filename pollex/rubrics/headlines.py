@@ -1,7 +1,7 @@
 """Headline lists: rubrics to act on, near twins under one entry; those that went the other way stand apart."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
@@ -152,7 +152,7 @@ def find_findings_of_same_fact(
 
     places = []
     for place, rubric in enumerate(rubrics):
-        aside = do_held_out_thumbs_contradict_rubric(rubric) or is_rubric_too_thin_to_show(rubric)
+        aside = do_thumbs_contradict_rubric(rubric) or is_rubric_too_thin_to_show(rubric)
         if rubric.worth is not None and not aside and rubric.id not in named_already:
             places.append(place)
 
@@ -209,9 +209,7 @@ def has_proven_deed_of_assistant(rubrics: Sequence[ChosenRubric]) -> bool:
 
 def _is_headline_rubric(rubric: ChosenRubric) -> bool:
     shown = rubric.headlined and rubric.kind == "deed"
-    return shown and not (
-        do_held_out_thumbs_contradict_rubric(rubric) or is_rubric_too_thin_to_show(rubric)
-    )
+    return shown and not (do_thumbs_contradict_rubric(rubric) or is_rubric_too_thin_to_show(rubric))
 
 
 DETECTOR_KINDS_OF_RARE_EVENTS = ("event", "rate")
@@ -260,7 +258,7 @@ def list_thin_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
     return [
         rubric
         for rubric in rubrics
-        if is_rubric_too_thin_to_show(rubric) and not do_held_out_thumbs_contradict_rubric(rubric)
+        if is_rubric_too_thin_to_show(rubric) and not do_thumbs_contradict_rubric(rubric)
     ]
 
 
@@ -273,7 +271,7 @@ def list_unexpected_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubri
             and (rubric.leads or rubric.outcome)
             and not (
                 rubric.circumstance
-                or do_held_out_thumbs_contradict_rubric(rubric)
+                or do_thumbs_contradict_rubric(rubric)
                 or is_rubric_too_thin_to_show(rubric)
             )
         ):
@@ -396,7 +394,7 @@ def _list_ids_of_headline_rubrics(rubrics: Sequence[ChosenRubric]) -> set[str]:
 
 def _may_be_shown_on_its_side(rubric: ChosenRubric) -> bool:
     """Tell whether a rubric may be told as what goes along with the thumb of its side."""
-    aside = do_held_out_thumbs_contradict_rubric(rubric) or is_rubric_too_thin_to_show(rubric)
+    aside = do_thumbs_contradict_rubric(rubric) or is_rubric_too_thin_to_show(rubric)
     return not (aside or rubric.unexpected)
 
 
@@ -649,7 +647,7 @@ def list_tone_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubric]:
             or _is_told_by_another_finding(rubric)
             or is_proven_or_likely_phrase_rubric(rubric)
         )
-        aside = do_held_out_thumbs_contradict_rubric(rubric) or is_rubric_too_thin_to_show(rubric)
+        aside = do_thumbs_contradict_rubric(rubric) or is_rubric_too_thin_to_show(rubric)
         if not (elsewhere or aside or (rubric.unexpected and rubric.outcome)):
             tone_rubrics.append(rubric)
 
@@ -664,17 +662,15 @@ def list_proven_tone_rubrics(rubrics: Sequence[ChosenRubric]) -> list[ChosenRubr
     )
 
 
-def list_rubrics_contradicted_by_held_out_thumbs(
+def list_rubrics_contradicted_by_thumbs(
     rubrics: Sequence[ChosenRubric],
 ) -> list[ChosenRubric]:
-    """List rubrics whose thumbs on held-out conversations went the other way; where all labels teach, none stays."""
-    return list(
-        filter(do_held_out_thumbs_contradict_rubric, sort_rubrics_by_order_of_choice(rubrics))
-    )
+    """List rubrics whose thumbs went the other way than their side says."""
+    return list(filter(do_thumbs_contradict_rubric, sort_rubrics_by_order_of_choice(rubrics)))
 
 
-def do_held_out_thumbs_contradict_rubric(rubric: ChosenRubric) -> bool:
-    """Tell whether thumbs on held-out conversations went the other way than a rubric's side says."""
+def do_thumbs_contradict_rubric(rubric: ChosenRubric) -> bool:
+    """Tell whether thumbs went the other way than a rubric's side says."""
     return rubric.worth is not None and do_thumbs_contradict_side(rubric.worth, rubric.polarity)
 
 
@@ -775,9 +771,10 @@ def _find_deed_equivalent_to_each_phrase(rubrics: Sequence[Rubric], held: Bools)
 def add_overlaps_with_headlines(
     rubrics: Sequence[ChosenRubric], held: Bools
 ) -> tuple[ChosenRubric, ...]:
-    """Add to each rubric that stands under a headline in how many conversations both hold.
+    """Add to each rubric that stands under a headline in how many conversations both hold; to outcomes, too.
 
     A twin may name one that stands under another itself: what is counted is what is shown above it.
+    An outcome stands by itself; where a headline holds in most of its conversations, that is told.
 
     Args:
         held: Where each of them holds on the conversations that its worth is counted on
@@ -794,9 +791,48 @@ def add_overlaps_with_headlines(
                     both=int((own & above).sum()), own=int(own.sum()), twin=int(above.sum())
                 )
 
+        leading = [headline.rubric for headline in list_headlines(rubrics, side)]
+        for outcome in list_rubrics_of_conversation_endings(rubrics):
+            if outcome.polarity != side:
+                continue
+            overlap = find_headline_in_most_conversations(outcome, leading, held, places)
+            if overlap is not None:
+                overlaps[outcome.id] = overlap
+
     return tuple(
         rubric.model_copy(update={"overlap": overlaps.get(rubric.id)}) for rubric in rubrics
     )
+
+
+def find_headline_in_most_conversations(
+    outcome: ChosenRubric,
+    leading: Sequence[ChosenRubric],
+    held: Bools,
+    places: Mapping[str, int],
+) -> TwinOverlap | None:
+    """Return the overlap with the headline that holds most often where an outcome does; None below half of it.
+
+    Args:
+        leading: Headlines of the outcome's side.
+        held: As in `add_overlaps_with_headlines`, with the column of each rubric in `places`.
+    """
+    own = held[:, places[outcome.id]]
+    overlaps = []
+    for headline in leading:
+        other = held[:, places[headline.id]]
+        overlaps.append(
+            TwinOverlap(
+                both=int((own & other).sum()),
+                own=int(own.sum()),
+                twin=int(other.sum()),
+                finding=headline.text,
+            )
+        )
+
+    most = max(overlaps, key=lambda overlap: overlap.both, default=None)
+    if most is None or 2 * most.both <= most.own:
+        return None
+    return most
 
 
 def find_finding_explaining_each_phrase(

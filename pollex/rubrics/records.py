@@ -367,11 +367,19 @@ class TwinOverlap(Record):
         both: In which both hold.
         own: In which the rubric holds.
         twin: In which the other one holds.
+        finding: Text of the other one, where it stands elsewhere; empty where it stands above.
     """
 
     both: int
     own: int
     twin: int
+    finding: str = ""
+
+    @property
+    def beside(self) -> str:
+        """Say of a finding that stands elsewhere in how many of these conversations it holds."""
+        finding = self.finding.removesuffix(".")
+        return f"In {self.both:,} of its {format_count(self.own, 'conversation')}, “{finding}” holds, too."
 
     @property
     def words(self) -> str:
@@ -504,8 +512,11 @@ class ChosenRubric(Rubric):
     def entry(self) -> tuple[str, str]:
         """One sentence in two parts: what is borne out, and of what it mostly consists, with counts, or nothing.
 
-        Where one form explains most, it is the first part, and the second one names the whole.
+        Where one form explains most, it is the first part, and the second one names the whole. Of
+        an outcome the second part names the finding that holds in most of its conversations.
         """
+        if self.outcome and self.overlap and self.overlap.finding:
+            return self.text, self.overlap.beside
         if self.family is None or not self.family.members:
             return self.text, ""
         if self.outcome:

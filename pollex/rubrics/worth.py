@@ -630,12 +630,17 @@ def describe_reading(rubrics: Sequence[ChosenRubric]) -> list[str]:
 
 
 def do_thumbs_contradict_side(worth: RubricEvidence, side: Polarity) -> bool:
-    """Tell whether thumbs went the other way than a rubric's side says."""
-    there = worth.down_with.value
-    others = worth.down_others.value
-    if there is None or others is None:
+    """Tell whether thumbs go the other way than a rubric's side says: those that test it, or all."""
+    if _do_shares_contradict(worth.down_with, worth.down_others, side):
+        return True
+    counted = worth.counted
+    return counted is not None and _do_shares_contradict(counted.there, counted.others, side)
+
+
+def _do_shares_contradict(there: Figure, others: Figure, side: Polarity) -> bool:
+    if there.value is None or others.value is None:
         return False
-    return there > others if side == "sat" else there < others
+    return there.value > others.value if side == "sat" else there.value < others.value
 
 
 def describe_doubt_about_rubric(worth: RubricEvidence, side: Polarity) -> str:
@@ -653,6 +658,11 @@ def describe_doubt_about_rubric(worth: RubricEvidence, side: Polarity) -> str:
     )
     chance = low <= 0 <= high
     if do_thumbs_contradict_side(worth, side):
+        # where only those that test it go the other way, it is told of these
+        counted = get_counted_thumbs(worth)
+        if _do_shares_contradict(counted.there, counted.others, side):
+            held = counted.there.n
+
         why = f"not confirmed: it went the other way in the {held} where it holds"
         if chance and few:
             return f"{why}, which are too few to tell"

@@ -33,7 +33,7 @@ from pollex.rubrics.answers import (
     Unanswered,
     may_asking_again_bring_answer,
 )
-from pollex.rubrics.headlines import do_held_out_thumbs_contradict_rubric
+from pollex.rubrics.headlines import do_thumbs_contradict_rubric
 from pollex.rubrics.learning.material import GivenAnswers, MadePool, Material, Starter
 from pollex.rubrics.learning.results import Learned
 from pollex.rubrics.learning.settings import LearnSettings
@@ -433,11 +433,7 @@ def _keep_earlier_evidence(
         now = fitted.standing
         then = before.standing
         # the standing of more conversations stays, unless labels spoke against the rubric
-        if (
-            then
-            and not do_held_out_thumbs_contradict_rubric(before)
-            and (now is None or now.n < then.n)
-        ):
+        if then and not do_thumbs_contradict_rubric(before) and (now is None or now.n < then.n):
             fields["standing"] = then
 
     return fitted.model_copy(update=fields)

@@ -28,8 +28,8 @@ from pollex.rubrics.headlines import (
     Habit,
     Headline,
     describe_same_facts,
-    do_held_out_thumbs_contradict_rubric,
     do_phrases_explain_more_thumbs_than_deeds,
+    do_thumbs_contradict_rubric,
     explain_why_proven_rubric_is_no_headline,
     is_proven_or_likely,
     list_deeds_in_conversations_of_ending,
@@ -37,7 +37,7 @@ from pollex.rubrics.headlines import (
     list_phrase_rubrics_explained_by_findings,
     list_proven_deeds_outside_headlines,
     list_proven_phrase_rubrics,
-    list_rubrics_contradicted_by_held_out_thumbs,
+    list_rubrics_contradicted_by_thumbs,
     list_rubrics_explained_by_circumstances,
     list_rubrics_of_conversation_endings,
     list_strongest_unproven_deeds,
@@ -89,12 +89,12 @@ WORDS_HEADINGS: dict[Polarity, str] = {
 SCORE_DIRECTIONS: dict[Polarity, str] = {"dsat": "lowers the score", "sat": "raises the score"}
 """The side of a rubric, where the heading doesn't say it."""
 
-CONTRADICTED_HEADING = "New conversations contradict these"
+CONTRADICTED_HEADING = "Thumbs contradict these"
 UNEXPECTED_HEADING = "To check: one would expect these on the other side"
 BESIDE_HEADING = "Also proven or likely, but not among the findings"
 CIRCUMSTANCES_HEADING = "What goes along with a circumstance, which may be the reason as well"
 EXPLAINED_WORDS_HEADING = "Words that say no more than a finding above"
-FURTHER_HINTS_HEADING = "Hints: not enough thumbs to tell them from luck"
+FURTHER_HINTS_HEADING = "Hints: each may be luck"
 HEADINGS_OF_A_SIDE = (
     *SIDE_HEADINGS.values(),
     *HINT_HEADINGS.values(),
@@ -164,7 +164,7 @@ def describe_rubrics(rubrics: RubricSet, verbose: bool = False) -> TerminalLines
         if rubric.id not in shown_above:
             hints.append(rubric)
 
-    against = list_rubrics_contradicted_by_held_out_thumbs(rubrics.rubrics)
+    against = list_rubrics_contradicted_by_thumbs(rubrics.rubrics)
     odd = list_unexpected_rubrics(rubrics.rubrics)
     sounds = list_tone_rubrics(rubrics.rubrics)
     explained = list_phrase_rubrics_explained_by_findings(rubrics.rubrics)
@@ -189,7 +189,7 @@ def describe_rubrics(rubrics: RubricSet, verbose: bool = False) -> TerminalLines
         counts = []
 
     counts += [format_count(len(hints), "hint")] if hints else []
-    counts += [f"{len(against)} that new conversations contradict"] if against else []
+    counts += [f"{len(against)} that thumbs contradict"] if against else []
     counts += [f"{len(odd)} to check, as one expects the other thumb"] if odd else []
     counts += [_count_sounds(sounds)] if sounds else []
     counts += [f"{len(explained)} of words that say no more than these"] if explained else []
@@ -612,14 +612,14 @@ class EditedRubricSet(Result):
                 yield self.judged
             return
 
-        # by side, and last what new conversations contradict, whatever its side
+        # by side, and last what thumbs contradict, whatever its side
         groups: dict[str, list[tuple[ChosenRubric, bool]]] = {
             heading: [] for heading in (*SIDE_HEADINGS.values(), CONTRADICTED_HEADING)
         }
         for rubric, on in self.rows:
             groups[
                 CONTRADICTED_HEADING
-                if do_held_out_thumbs_contradict_rubric(rubric)
+                if do_thumbs_contradict_rubric(rubric)
                 else SIDE_HEADINGS[rubric.polarity]
             ].append((rubric, on))
 

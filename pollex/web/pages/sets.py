@@ -11,14 +11,14 @@ from starlette.responses import Response
 
 from pollex.errors import BadCalibrator
 from pollex.rubrics.headlines import (
-    do_held_out_thumbs_contradict_rubric,
+    do_thumbs_contradict_rubric,
     list_headlines,
     sort_rubrics_by_order_of_choice,
 )
 from pollex.rubrics.records import ChosenRubric
 from pollex.rubrics.rubric import Polarity, Quote, Reason
 from pollex.rubrics.rubric_set import RubricSet
-from pollex.services.sets import diff_sets
+from pollex.services.sets import OUTCOMES_HEADINGS, SIDE_HEADINGS, diff_sets
 from pollex.web import drawings, links
 from pollex.web.by_class import count_answers_by_class
 from pollex.web.faults import NotFound
@@ -49,7 +49,7 @@ class SupportedRubric:
     @property
     def turned(self) -> bool:
         """Whether conversations that it did not see speak against it."""
-        return do_held_out_thumbs_contradict_rubric(self.rubric)
+        return do_thumbs_contradict_rubric(self.rubric)
 
     @property
     def examples(self) -> tuple[str, ...]:
@@ -186,7 +186,12 @@ def show_rubric(
         return data
 
     in_store = named.run in {run.id for run in site.runs()}
-    return data | {"run": named.run if in_store else "", "panels": panels}
+    headings = OUTCOMES_HEADINGS if rubric.outcome else SIDE_HEADINGS
+    return data | {
+        "run": named.run if in_store else "",
+        "panels": panels,
+        "side": headings[rubric.polarity],
+    }
 
 
 def get_rubric(rubric_set: RubricSet, id_: str) -> ChosenRubric:

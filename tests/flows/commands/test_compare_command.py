@@ -168,7 +168,7 @@ def test_a_run_of_which_all_labels_teach_is_compared_and_checked_by_what_its_fol
     with Store.open(store) as opened:
         run = list_stored_runs(opened)[-1].id
         page = asyncio.run(browsed(opened, {"r.json": found}, found.run, run))
-        assert "both sides show the scores of rubrics that did not see them" in unescape(page)
+        assert "both sides show scores by rubrics chosen without them" in unescape(page)
 
         async def read(place: str, **asked: str) -> str:
             async with client_of(made_app(opened, files={"r.json": found})) as client:
@@ -182,7 +182,7 @@ def test_a_run_of_which_all_labels_teach_is_compared_and_checked_by_what_its_fol
         assert "passes" in checked
         for name in (found.run, run):
             page = asyncio.run(read("/calibration", run=name))
-            assert "each scored by rubrics that did not see it" in page
+            assert "each scored by rubrics chosen without it" in page
             assert "0\xa0conversations" not in page
 
 

@@ -16,7 +16,7 @@ from pollex.cli.session import Screen
 from pollex.errors import ModelUnavailable, WrongUse
 from pollex.reports.learning import list_caveats_of_report
 from pollex.rubrics.edits import read_rubrics
-from pollex.rubrics.headlines import list_rubrics_contradicted_by_held_out_thumbs
+from pollex.rubrics.headlines import list_rubrics_contradicted_by_thumbs
 from pollex.rubrics.judge_settings import JudgeSettings
 from pollex.rubrics.rubric_set import RubricSet, hash_rubrics
 from pollex.runs.options import LEARN_SETTINGS_BY_SYSTEM_NAME
@@ -71,9 +71,9 @@ def test_what_is_learnt_is_written_told_and_kept(learnt: Learnt) -> None:
     kinds = [rubric["polarity"] for rubric in written["rubrics"]]
     assert (told["sat"], told["dsat"]) == (kinds.count("sat"), kinds.count("dsat"))
     assert 1 <= told["sat"] <= 10
-    assert not list_rubrics_contradicted_by_held_out_thumbs(
-        RubricSet.load(learnt.rubrics).rubrics
-    ), "what went the other way has left"
+    assert not list_rubrics_contradicted_by_thumbs(RubricSet.load(learnt.rubrics).rubrics), (
+        "what went the other way has left"
+    )
     assert told["policy"] == written["policy"] == "greedy"
     assert told["guaranteed_window"] == written["guaranteed"]
     assert written["guaranteed"]["n"] == told["training"]["n"]

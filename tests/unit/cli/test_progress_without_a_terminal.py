@@ -26,7 +26,9 @@ def test_a_line_a_minute_says_how_far_a_stage_is_also_while_it_is_silent(
 ) -> None:
     lines = written_lines(0.02, 0.3, monkeypatch)
     assert len(lines) > 1
-    assert set(lines) == {"Extracting reasons: 2 of 3 after 0 min"}
+    # a slow machine prints one before the second step, too
+    assert set(lines) <= {f"Extracting reasons: {n} of 3 after 0 min" for n in (0, 2)}
+    assert lines[-1] == "Extracting reasons: 2 of 3 after 0 min"
 
 
 def test_quick_work_prints_no_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,14 +54,14 @@ def test_a_rubric_is_a_line_of_text_and_one_of_figures_without_its_side() -> Non
         == "    60 of 60 thumbs down (100 %), elsewhere 40 of 140 (29 %); 71 points more (95 % 61 to 78); "
         "id abcdefgh"
     )
-    against = "1 that new conversations contradict"
+    against = "1 that thumbs contradict"
     assert more == f"1 more rubric ({against}): in the report, or here with -v"
 
 
 def test_what_went_the_other_way_has_a_heading_of_its_own_that_says_no_side() -> None:
     said = shown(RUBRICS, verbose=True)
     own = said.index("What goes wrong:")
-    against = said.index("New conversations contradict these:")
+    against = said.index("Thumbs contradict these:")
     assert own < said.index(f"  {LONG}") < against < said.index("  The assistant asks twice.")
     assert "not confirmed; lowers the score" in said[-1]
 

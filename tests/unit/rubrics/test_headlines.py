@@ -23,7 +23,7 @@ from pollex.rubrics.headlines import (
     list_phrase_rubrics_explained_by_findings,
     list_proven_deeds_outside_headlines,
     list_proven_phrase_rubrics,
-    list_rubrics_contradicted_by_held_out_thumbs,
+    list_rubrics_contradicted_by_thumbs,
     list_rubrics_explained_by_circumstances,
     list_rubrics_of_conversation_endings,
     list_thin_rubrics,
@@ -133,7 +133,7 @@ def test_what_went_the_other_way_stands_apart_and_what_explains_most_thumbs_lead
     rubrics = event(1, worth=GOOD), event(2, worth=LESS), event(3), event(4, worth=None)
     assert listed(*rubrics) == [["event3"], ["event2"], ["event4"]]
     tone = event(5, source="signal:need", tells="tone", worth=GOOD)
-    assert [one.id for one in list_rubrics_contradicted_by_held_out_thumbs((*rubrics, tone))] == [
+    assert [one.id for one in list_rubrics_contradicted_by_thumbs((*rubrics, tone))] == [
         "event1",
         "event5",
     ]
@@ -425,6 +425,17 @@ def test_a_twin_of_a_twin_is_counted_with_what_it_is_shown_under() -> None:
     assert first.overlap is None
     assert second.overlap == TwinOverlap(both=60, own=77, twin=60)
     assert third.overlap == TwinOverlap(both=59, own=59, twin=60), "with event1, not event2"
+
+
+@pytest.mark.parametrize("both", [34, 20])
+def test_an_outcome_names_the_finding_that_holds_in_most_of_its_conversations(both: int) -> None:
+    cause = event(1, standing=PROVEN)
+    ending = event(2, "given_up", tells="outcome", standing=PROVEN)
+    rows = np.arange(200)
+    held = np.stack([rows < 60, (rows >= 60 - both) & (rows < 100 - both)], axis=1)
+    _, ending = add_overlaps_with_headlines([cause, ending], held)
+    told = f"In 34 of its 40 conversations, “{cause.text.removesuffix('.')}” holds, too."
+    assert ending.entry == (ending.text, told if both == 34 else "")
 
 
 def test_deeds_in_conversations_that_end_badly_are_habits_to_check_and_no_part_of_the_ending() -> (

@@ -186,6 +186,21 @@ def test_those_of_the_same_occasion_are_counted_in_all_conversations_too(
         assert "where it could happen, only 5 are without it" in words
 
 
+def test_counts_of_all_that_go_the_other_way_contradict_a_rubric_that_few_conversations_test() -> (
+    None
+):
+    up = thumbs(down_with=20, down_within=20, others=20)
+    came_up = np.arange(N) < 60
+    few = np.isin(np.arange(N), [0, 1, 2, 100, 150])
+    tested = compute_evidence_of_rubric(HELD[few], up[few])
+    assert not do_thumbs_contradict_side(tested, "dsat")
+    counted = add_counted_thumbs(tested, HELD, up, np.arange(N), came_up)
+    assert do_thumbs_contradict_side(counted, "dsat")
+    assert describe_doubt_about_rubric(counted, "dsat").startswith(
+        "not confirmed: it went the other way in the 40 where it holds"
+    )
+
+
 def test_too_few_of_the_occasion_are_told_and_an_occasion_without_words_too() -> None:
     assert describe_evidence_of_rubric(worth(others=4, down_within=1)) == (
         "Holds in 40 of 200 conversations: 32 of 40 thumbs down (80 %); elsewhere 81 of 160 (51 %), "
