@@ -37,7 +37,7 @@ from pollex.web.form_of_run import list_fields_of_run
 from pollex.web.forms import LongText, PrefixedFields
 from pollex.web.line_changes import LineChange, list_line_changes
 from pollex.web.logs_at_hand import list_available_logs
-from pollex.web.pages.home import list_reports
+from pollex.web.pages.home import list_reports, name_reports
 from pollex.web.site import SCORING_COMMANDS, Site
 from pollex.web.views import NextPage, PageData, page, post
 
@@ -244,7 +244,7 @@ def _show_form(
         chosen_logs=logs,
         runs=scoring_runs,
         sets=list(site.sets().values()),
-        reports=list_reports(site),
+        reports=name_reports(site),
         profiles=site.profiles,
         questions=list_profile_questions(),
         has_profile=any(name.startswith(PROFILE_PREFIX) and typed[name] for name in typed),

@@ -1,5 +1,6 @@
 """The first page: what the thumbs are about, active runs, and open labels."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from pollex.measures.intervals import Figure
@@ -85,7 +86,7 @@ def show_home(site: Site, report: str = "") -> PageData:
         ],
         "with_scores": next(iter(list_runs_of_own_log(site, named)), None) if named else None,
         "scored": list_good_shares(site, named) if named else [],
-        "reports": list_reports(site),
+        "reports": name_reports(site),
         # commands of this page, such as the replay of the example
         "started": [
             child
@@ -124,6 +125,21 @@ def list_reports(site: Site) -> dict[str, str]:
     """Return what each rubric set was learned from, by the set's id, the last one first."""
     logs_by_run = {run.id: name_log_of_run(run) for run in site.runs()}
     return {named.id: logs_by_run.get(named.run, "") for named in site.sets().values()}
+
+
+def name_reports(site: Site) -> dict[str, str]:
+    """Name each rubric set by its log, as in `list_reports`; of several from one log, by who judged, too."""
+    logs = list_reports(site)
+    sets_by_log = Counter(logs.values())
+
+    names = {}
+    for named in site.sets().values():
+        name = logs[named.id]
+        if name and sets_by_log[name] > 1:
+            name = f"{name}, judged by {named.rubric_set.judge.name}"
+        names[named.id] = name
+
+    return names
 
 
 def list_ways_on(named: NamedSet | None) -> dict[str, list[tuple[str, str]]]:

@@ -28,7 +28,7 @@ from pollex.rubrics.records import RubricEvidence
 from pollex.rubrics.score import NetSat
 from pollex.services.sets import diff_words
 from pollex.store.resume import list_stored_runs, read_answers
-from pollex.store.rows import make_conversation_rows
+from pollex.store.rows import make_conversation_rows, make_fact_row
 from pollex.store.store import Store
 from pollex.web.app import make_application
 from pollex.web.frame import read_static_files
@@ -544,3 +544,24 @@ async def test_a_list_is_narrowed_to_the_conversations_in_which_a_rubric_holds(
     assert (await client.get(f"{address}&holds=nothing")).json()["total"] == 0
     shown = (await client.get(f"/conversations?run={learnt}&holds=rubric1")).text
     assert "Where this holds: " in shown
+
+
+async def test_two_sets_learned_from_one_log_are_told_apart_by_who_judged(tmp_path: Path) -> None:
+    with made_store(tmp_path / ".pollex", n=6) as store:
+        again = store.begin(
+            "learn",
+            fingerprint={"data": "e"},
+            versions={"pollex": "0.1.0"},
+            arguments={"logs": ["log.jsonl"]},
+        )
+        found = rubric_set(run=again.id)
+        by_model = found.model_copy(
+            update={"judge": found.judge.model_copy(update={"name": "gpt-judge"})}
+        )
+        store.put([make_fact_row(again.id, "rubric_set", "set", by_model)])
+        store.finish(again.id, "done", roles=["gpt-judge"])
+        async with client_of(made_app(store)) as client:
+            page = (await client.get("/")).text
+    reports = page[page.index('aria-label="Reports"') :].partition("</nav>")[0]
+    assert "log.jsonl, judged by gpt-judge" in reports
+    assert "log.jsonl, judged by built-in" in reports
