@@ -481,9 +481,8 @@ def add_explaining_circumstances_to_rubrics(
             and other.id in leading
             and not is_measure_of_length(other)
         ]
-        circumstance = find_explaining_circumstance(
-            here, up, circumstances, held[:, others].any(axis=1)
-        )
+        told_by_others: Bools = np.asarray(held[:, others].any(axis=1))
+        circumstance = find_explaining_circumstance(here, up, circumstances, told_by_others)
         if circumstance is not None and is_measure_of_length(rubric):
             itself = circumstance.name in LENGTH_CIRCUMSTANCE_NAMES
             circumstance = circumstance.model_copy(update={"itself": itself})

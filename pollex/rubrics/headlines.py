@@ -178,7 +178,7 @@ def find_findings_of_same_fact(
 def _sort_key_of_fact(rubric: ChosenRubric) -> tuple[object, ...]:
     """Return what decides which of several rubrics of one fact leads: the least key."""
     kinds = ("deed", "outcome")
-    kind = kinds.index(rubric.kind) if rubric.kind in kinds else len(kinds)
+    kind: float = kinds.index(rubric.kind) if rubric.kind in kinds else len(kinds)
     if is_proven_or_likely_phrase_rubric(rubric):
         kind = 0.5  # words stand between deeds and what came of them
     worth = rubric.worth

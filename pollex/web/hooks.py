@@ -313,7 +313,8 @@ def name_kind_of_run(run: Run) -> str:
     """Return what a run is, in words; of a command that nobody has words for, the command."""
     for kind in list_hooks(RunKind):
         if kind.command == run.command:
-            return kind.name
+            name: str = kind.name
+            return name
 
     return run.command.replace("_", " ").capitalize()
 

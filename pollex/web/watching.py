@@ -327,19 +327,24 @@ class Watcher:
         elif file.state == "new":
             self._score(key, file)
         else:
-            child = self.site.children.by_id.get(file.child)
-            # it ended with an earlier server: what was answered is kept, and nobody pays twice
-            ended_with_server = child is None or (
-                child.state == "stopped" and child.id in self._earlier_children
-            )
-            if ended_with_server and not file.run:
-                self._note(key, replace(file, state="new"))
-            elif ended_with_server:
+            self._follow_child(key, file)
+
+    def _follow_child(self, key: str, file: WatchedFile) -> None:
+        """Go on with a file that is scored or checked, once that has ended."""
+        child = self.site.children.by_id.get(file.child)
+        stopped = child is not None and child.state == "stopped"
+        # it ended with an earlier server: what was answered is kept, and nobody pays twice
+        if child is None or (stopped and child.id in self._earlier_children):
+            if file.run:
                 self._start_check(key, file)
-            elif child.over and file.state == "scoring":
-                self._scored(key, file, child)
-            elif child.over:
-                self._checked(key, file, child)
+            else:
+                self._note(key, replace(file, state="new"))
+            return
+
+        if child.over and file.state == "scoring":
+            self._scored(key, file, child)
+        elif child.over:
+            self._checked(key, file, child)
 
     def _settle(self, key: str, file: WatchedFile) -> None:
         if _identify_file(Path(file.path)) == file.mark:
