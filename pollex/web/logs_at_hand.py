@@ -12,7 +12,7 @@ from pollex.services.bring import require_still_allowed
 from pollex.services.readings import list_readings
 from pollex.store.outputs import list_outputs
 from pollex.store.runs import Run
-from pollex.text import format_count
+from pollex.text import format_count, format_size
 from pollex.web.site import Site
 
 LOG_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xlsx", ".ods")
@@ -72,6 +72,10 @@ def _list_brought_logs(site: Site) -> Iterator[AvailableLog]:
         if reading.thumbs is not None:
             up, down = reading.thumbs
             counts.append(f"{up} thumbs up, {down} down" if up or down else "no thumbs")
+
+        # nobody has counted a large log
+        if not counts and reading.files:
+            counts.append(format_size(reading.size))
 
         count_text = f" ({', '.join(counts)})" if counts else ""
         yield AvailableLog(

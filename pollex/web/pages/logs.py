@@ -339,6 +339,8 @@ def keep_log_reading(
             hint=told_error["advice"],
         )
 
+    # of a large log the first rows alone were counted, which says nothing of all
+    is_part = bool(view["most_rows"])
     # nobody else takes the name between the look for a free one and the write
     with site.turn:
         kept_reading = keep_reading(
@@ -347,8 +349,8 @@ def keep_log_reading(
                 name=find_free_name(site.store.folder, name or reading.name, but=reading.id),
                 options=view["options"],
                 columns=tuple(column["path"] for column in view["columns"]),
-                conversations=view["conversations"],
-                thumbs=(view["rated"]["up"], view["rated"]["down"]),
+                conversations=None if is_part else view["conversations"],
+                thumbs=None if is_part else (view["rated"]["up"], view["rated"]["down"]),
                 is_kept=True,
             )
         )

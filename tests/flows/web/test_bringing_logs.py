@@ -19,6 +19,7 @@ from small_runs import run_here
 from web_site import client_of, made_app
 
 from pollex.services.bring import AllowedRoots
+from pollex.services.log_view import LARGE_LOG_BYTES
 from pollex.services.readings import LOGS_FOLDER_NAME, list_readings
 from pollex.store.seal import Seal
 from pollex.store.store import Store
@@ -446,3 +447,18 @@ async def test_a_kept_log_that_is_asked_for_in_a_way_that_cannot_be_says_so(own:
         )
     assert answer.status_code == 200
     assert "can’t be read so" in answer.text
+
+
+async def test_a_large_log_of_which_the_first_rows_were_looked_at_has_a_size_and_no_count(
+    empty: Store,
+) -> None:
+    messages = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Yes."}]
+    row = {"messages": messages, "notes": "x" * (LARGE_LOG_BYTES // 4)}
+    lines = [json.dumps(row | {"id": f"talk {number}"}) for number in range(5)]
+    async with client_of(made_app(empty, max_upload=2 * LARGE_LOG_BYTES)) as web:
+        address = await bring(web, ("large.jsonl", "\n".join(lines).encode()))
+        await seen(web, address)
+        kept = await web.post(f"/api{address}/reading", data={"name": "large"})
+        form = (await web.get("/begin/label-queue")).text
+    assert kept.status_code == 303, kept.text
+    assert "large (84 MB)" in form.replace("\N{NO-BREAK SPACE}", " ")
