@@ -48,6 +48,8 @@ PENDING_EXIT_CODE = 75
 """Exit code of what waits for people, or for another process."""
 ERROR_START = "Error: "
 """How a command begins the words of its error."""
+HINT_START = "→"
+"""How the line begins that says what to do about it, where an error has several."""
 GATE_SHUT_EXIT_CODE = 4
 """Exit code of a gate whose conditions fail: the command did what it was to do."""
 
@@ -100,11 +102,14 @@ class Child:
 
     @property
     def failure(self) -> str:
-        """Why it failed, as it said at its end: an error may have several lines."""
+        """Why it failed, as it said at its end: what is wrong, and what to do; “…” stands for lines between them."""
         said = list(self.said)
         starts = [place for place, line in enumerate(said) if line.startswith(ERROR_START)]
         lines = said[starts[-1] :] if starts else said[-1:]
-        return " ".join(" ".join(lines).removeprefix(ERROR_START).split())
+        hints = [line for line in lines[1:] if line.lstrip().startswith(HINT_START)]
+        left_out = ["…"] if hints and lines[1:2] != hints[:1] else []
+        told = [*lines[:1], *left_out, *hints]
+        return " ".join(" ".join(told).removeprefix(ERROR_START).split())
 
     def written(self, stream: Literal["out", "err"]) -> Path:
         """Return the file of one of its two streams."""
