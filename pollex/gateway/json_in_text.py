@@ -9,6 +9,7 @@ and marks within it
 - prose and code fences around the object;
 - several objects: the last complete one counts;
 - a comma before a closing brace or bracket;
+- one more object around it, as some models repeat the schema's own words or name a result;
 - a key that is named twice with the same answer; with different ones its value is `CONFLICTING_VALUE`.
 
 Nothing is guessed: an object that is cut short or holds NaN or Infinity is no answer.
@@ -53,7 +54,7 @@ class JsonBlock:
 
 
 def find_last_json_object(text: str) -> JsonBlock | None:
-    """Return the last complete JSON object in `text`; None where there is none."""
+    """Return the last complete JSON object in `text`, out of what is around it; None where there is none."""
     begin = find_answer_start(text)
     if begin is None:
         return None
@@ -73,7 +74,9 @@ def find_last_json_object(text: str) -> JsonBlock | None:
         last_block = block or last_block
         begin = block.end if block else begin + 1
 
-    return last_block
+    if last_block is None:
+        return None
+    return _unwrap_object(text if mended is None else mended, last_block)
 
 
 def find_answer_start(text: str) -> int | None:
@@ -128,6 +131,29 @@ def locate_json_values(text: str, block: JsonBlock) -> dict[JsonPath, tuple[int,
             )
 
     return spans
+
+
+_WRAPPER_NAMES = {"properties", "result", "response", "output", "data", "json", "arguments"}
+"""Keys of an object that holds nothing but the one that was asked for."""
+_SCHEMA_WORDS = {"type", "title", "required", "additionalProperties", "$schema", "description"}
+"""What may stand beside `properties` where a model repeats the schema."""
+
+
+def _unwrap_object(text: str, block: JsonBlock) -> JsonBlock:
+    """Return the object inside one that says nothing else."""
+    names = (
+        block.value.keys() - _SCHEMA_WORDS if "properties" in block.value else block.value.keys()
+    )
+    name = next(iter(names), "")
+    inside = block.value.get(name)
+    if len(names) != 1 or name not in _WRAPPER_NAMES or not isinstance(inside, dict):
+        return block
+
+    key = re.search(rf'"{name}"\s*:\s*(?=\{{)', text[block.start : block.end])
+    inner = None if key is None else _decode_json_object(text, block.start + key.end())
+    if inner is None or inner.value != inside:
+        return block
+    return _unwrap_object(text, inner)
 
 
 def _decode_json_object(text: str, begin: int) -> JsonBlock | None:

@@ -39,6 +39,39 @@ def test_the_last_complete_object_is_the_answer() -> None:
         assert text[slice(*locate_json_values(text, block)["answer",])] == "Agree"
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"properties": {"answer": "yes"}}',
+        '{"type": "object", "properties": {"answer": "yes"}, "required": ["answer"]}',
+        '{"result" : {"data": {"answer": "yes",}}}',
+        '```json\n{"output": {"answer": "yes"}}\n```',
+    ],
+)
+def test_an_object_is_taken_out_of_one_that_says_nothing_else(written: str) -> None:
+    block = find_last_json_object(written)
+    assert block is not None
+    assert block.value == {"answer": "yes"}
+    assert written[block.start :].startswith('{"answer"')
+    start, end = locate_json_values(written, block)["answer",]
+    assert written[start:end] == "yes"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"result": {"answer": "yes"}, "answer": "no"},
+        {"1": {"answer": "yes"}},
+        {"result": "yes"},
+        {"properties": {}, "answer": "yes"},
+    ],
+)
+def test_an_object_that_says_more_stays_whole(value: dict[str, Any]) -> None:
+    block = find_last_json_object(json.dumps(value))
+    assert block is not None
+    assert block.value == value
+
+
 def test_what_is_no_object_is_not_mended_into_one() -> None:
     for text in (
         "",
