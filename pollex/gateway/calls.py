@@ -570,6 +570,7 @@ class Capabilities:
         limit_field: What it calls the most tokens to write.
         stream: How replies are streamed, where it serves nothing else.
         roles: Roles that messages may have.
+        most_tokens: Most tokens that a call may leave for its answer; None where none was refused.
         window: Tokens of its context, where it says.
         calls: What finding out took.
     """
@@ -588,6 +589,7 @@ class Capabilities:
     calls: int = 0
     stream: StreamingMode = ""
     roles: MessageRoles = "any"
+    most_tokens: int | None = None
 
     @property
     def form(self) -> AnswerForm:
@@ -613,7 +615,13 @@ class Capabilities:
             seed=call.seed if self.seed else None,
             temperature=call.temperature if self.temperature else None,
             top_logprobs=listed or None,
+            max_tokens=self._limit_tokens(call.max_tokens),
         )
+
+    def _limit_tokens(self, asked: int | None) -> int | None:
+        if asked is None or self.most_tokens is None:
+            return asked
+        return min(asked, self.most_tokens)
 
     def missing(self) -> list[str]:
         """Describe missing capabilities and what is lost without them, one sentence each."""
@@ -626,5 +634,6 @@ class Capabilities:
             "temperature": "no temperature: the model's own is used, and answers may differ from run to run",
             "window": "the endpoint doesn't tell its context window: it is not checked before sending",
         }
+        short = [f"answers have {self.most_tokens} tokens at most"] if self.most_tokens else []
         missing = [sentence for name, sentence in sentences.items() if not getattr(self, name)]
-        return [*missing, *_NOTES_BY_ROLES[self.roles]]
+        return [*missing, *short, *_NOTES_BY_ROLES[self.roles]]

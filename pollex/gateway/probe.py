@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 from langchain_openai import ChatOpenAI
@@ -16,6 +17,7 @@ from pollex.gateway.calls import (
     Call,
     Capabilities,
     CompletedReply,
+    ContextExceeded,
     FailedCall,
     MalformedReply,
     MemoryLedger,
@@ -52,8 +54,10 @@ _FEW_TOP_LOGPROBS = 5
 _PROBE_TIMEOUT_SECONDS = 120.0
 _DRAIN_SECONDS = 0.5
 """That a call which is out is waited for where the probe is stopped: nothing of it is kept."""
-_FIRST_ANSWER_TOKENS, _MAX_ANSWER_TOKENS = 1024, 16_384
-"""Tokens to write: for a model that thinks first, and at most for one that thinks long."""
+_FIRST_ANSWER_TOKENS, _MAX_ANSWER_TOKENS = 4096, 16_384
+"""Tokens to write: as a run's calls ask for, and at most for a model that thinks long."""
+_FEW_ANSWER_TOKENS = 1024
+"""Tokens to write where the context has no room for more."""
 _MAX_PARAMETERS_DROPPED_BY_NAME = 8
 """Refusals after each of which what they name is left out."""
 
@@ -114,6 +118,7 @@ async def probe_endpoint(
         limit_field=call.limit_field,
         stream=call.stream,
         roles=call.roles,
+        most_tokens=bench.most_tokens,
         window=await _ask_for_context_window(endpoint, deadline)
         or _parse_whole_number(profile.get("max_input_tokens")),
         calls=bench.calls,
@@ -164,6 +169,7 @@ class _ProbeCalls:
         calls: How many were sent.
         refusal: The error that the last refused call would have ended a run with; None where it was
             no such refusal.
+        most_tokens: Most tokens that a call may leave for its answer; None where none was refused.
     """
 
     def __init__(
@@ -187,6 +193,16 @@ class _ProbeCalls:
         self._served = False
         self.calls = 0
         self.refusal: PollexError | None = None
+        self.most_tokens: int | None = None
+
+    def limit_tokens(self, refusal: str) -> bool:
+        """Ask for no more tokens than a refusal says; return whether it says how many there may be."""
+        most = _find_token_limit(refusal, self._room)
+        if most is None:
+            return False
+
+        self._room = self.most_tokens = most
+        return True
 
     async def ask(self, call: Call) -> Outcome:
         """Ask; a model whose thoughts take all its tokens gets more, for good.
@@ -194,6 +210,11 @@ class _ProbeCalls:
         An answer that is cut all the same says nothing of what the endpoint can do.
         """
         outcome = await self._send(replace(call, max_tokens=self._room))
+        if isinstance(outcome, ContextExceeded) and self._room > _FEW_ANSWER_TOKENS:
+            self._room = _FEW_ANSWER_TOKENS
+            outcome = await self._send(replace(call, max_tokens=self._room))
+        if self.most_tokens is not None:
+            return outcome
         while isinstance(outcome, TruncatedReply) and self._room < _MAX_ANSWER_TOKENS:
             room = min(
                 _MAX_ANSWER_TOKENS,
@@ -307,8 +328,9 @@ async def _find_most_capable_accepted_call(
     for _ in range(_MAX_PARAMETERS_DROPPED_BY_NAME):
         if _is_accepted_outcome(outcome):
             return call, outcome
-        less = _drop_named_parameters(call, outcome.detail)
-        if less == call:
+        limited = bench.limit_tokens(outcome.detail)
+        less = call if limited else _drop_named_parameters(call, outcome.detail)
+        if less == call and not limited:
             break
         call = less
         outcome = await bench.ask(less)
@@ -333,6 +355,13 @@ _REGEX_BY_PARAMETER = {
     "stream_options": re.compile(r"stream_options", re.IGNORECASE),
     "roles": MESSAGE_ROLES_REGEX,
 }
+_TOO_MANY_TOKENS_REGEX = re.compile(
+    r"too (?:large|high|many|big)|at most|maximum|less than|greater than|no more than|up to|exceed"
+    r"|range|between|<=|\u2264",
+    re.IGNORECASE,
+)
+_TOKEN_COUNT_REGEX = re.compile(r"(?<![\w.-])\d{3,5}(?!\w)")
+_STATUSES = {int(status) for status in HTTPStatus}
 _SMALL_NUMBER_REGEX = re.compile(r"(?<![\w.])(?:[1-9]|1\d)(?![\w.])")
 
 
@@ -367,6 +396,18 @@ def _drop_named_parameters(call: Call, refusal: str) -> Call:
         changes["stream"] = "counted"
 
     return replace(call, **changes)
+
+
+def _find_token_limit(refusal: str, asked: int) -> int | None:
+    """Return how many tokens there may be, below those that were asked for; None where a refusal doesn't say."""
+    if not (
+        _REGEX_BY_PARAMETER["limit_field"].search(refusal)
+        and _TOO_MANY_TOKENS_REGEX.search(refusal)
+    ):
+        return None
+
+    numbers = {int(number) for number in _TOKEN_COUNT_REGEX.findall(refusal)} - _STATUSES
+    return max((number for number in numbers if number < asked), default=None)
 
 
 def _take_fewer_roles(roles: MessageRoles) -> MessageRoles:

@@ -163,6 +163,8 @@ class RunRoles:
         able["can limit_field"] = self.capabilities.limit_field
         if self.capabilities.roles != "any":
             able["can roles"] = self.capabilities.roles
+        if self.capabilities.most_tokens is not None:
+            able["can most_tokens"] = self.capabilities.most_tokens
 
         settings = self.record.options.facts(
             SETTING_NAMES_CHANGING_ANY_ROLE | SETTING_NAMES_CHANGING_JUDGE_ANSWERS

@@ -170,8 +170,10 @@ class PromptAsker:
     async def ask(self, call: Call) -> Outcome:
         """Make a call; ask once more with twice the tokens if the answer was truncated."""
         outcome = await self.door.ask(call)
-        if isinstance(outcome, TruncatedReply):
-            return await self.door.ask(call.longer())
+        longer = self.capabilities.fit(call.longer())
+        # some endpoints leave no more room
+        if isinstance(outcome, TruncatedReply) and longer.max_tokens != call.max_tokens:
+            return await self.door.ask(longer)
         return outcome
 
     async def value(
@@ -213,9 +215,11 @@ class PromptAsker:
             if k not in _CAPABILITIES_WITHOUT_EFFECT_ON_ANSWERS:
                 capabilities[k] = v
 
-        # messages in the roles of the prompts: as before roles were known
+        # what is as usual is left out: as before it was known
         if self.capabilities.roles == "any":
             del capabilities["roles"]
+        if self.capabilities.most_tokens is None:
+            del capabilities["most_tokens"]
 
         facts = {
             "version": LLM_ROLE_VERSION,

@@ -425,11 +425,11 @@ def test_counts_of_tokens_that_no_call_can_have_are_none(tokens: object) -> None
 
 async def test_a_probe_gives_a_thinking_model_more_room_and_a_cut_one_says_nothing() -> None:
     cut = {"do": "message", "content": "", "finish_reason": "length"}
-    found = await probed(cut | {"match": '"max_completion_tokens":1024'})
+    found = await probed(cut | {"match": '"max_completion_tokens":4096'})
     assert (found.json_schema, found.calls) == (True, 2)
     found = await probed(cut)
-    assert (found.json_schema, found.calls) == (True, 3), (
-        "three sizes, and nothing is said against the schema"
+    assert (found.json_schema, found.calls) == (True, 2), (
+        "two sizes, and nothing is said against the schema"
     )
 
 
@@ -499,3 +499,37 @@ def test_marks_of_a_page_that_an_assistant_writes_are_words_of_its_reply() -> No
         "Our assistantfinal is in May.",
     ):
         assert remove_thoughts(reply) == reply
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        ("max_tokens is too large: 4096. At most 2000 completion tokens", 2000),
+        ("max_completion_tokens: has to be less than or equal to 4000", 4000),
+        ("The range of max_tokens is [1, 2048]", 2048),
+    ],
+)
+async def test_a_refusal_of_so_many_tokens_is_no_lack_but_a_limit_of_all_calls(
+    words: str, most: int
+) -> None:
+    refused = status(400, error(words), match='_tokens":4096')
+    found = await probed(refused)
+    assert (found.most_tokens, found.form, found.limit_field) == (
+        most,
+        "json_schema",
+        "max_completion_tokens",
+    )
+    assert found.calls == 2
+    assert found.fit(question(max_tokens=8192)).max_tokens == most
+    assert found.fit(question(max_tokens=100)).max_tokens == 100
+    assert f"answers have {most} tokens at most" in found.missing()
+
+
+async def test_a_context_without_room_for_a_long_answer_is_probed_with_a_short_one() -> None:
+    refused = status(
+        400,
+        error("This model's maximum context length is 4096 tokens, you requested 4126."),
+        match='_tokens":4096',
+    )
+    found = await probed(refused)
+    assert (found.form, found.most_tokens, found.calls) == ("json_schema", None, 2)
