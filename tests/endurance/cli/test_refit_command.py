@@ -108,12 +108,14 @@ def test_a_refit_on_the_labels_that_taught_proves_nothing_more(
     assert standings("same.json") == before
     assert ("proven" in before.values()) != shuffled
     given = json.loads(Path("learnt.json").read_text(encoding="utf-8"))
-    given["rubrics"][0]["text"] = "Other words."
-    given["rubrics"].append({"text": "The user thanks the assistant.", "polarity": "sat"})
+    reworded = given["rubrics"][0]
+    # a detector decides it, whatever its words
+    new = {"Other words.": before[reworded["text"]], "The user tells a story.": "hint"}
+    reworded["text"] = "Other words."
+    given["rubrics"].append({"text": "The user tells a story.", "polarity": "sat"})
     Path("learnt.json").write_text(json.dumps(given), encoding="utf-8")
     Path("learnt.rubrics.toml").unlink()
     assert pollex("refit", "log.jsonl", "--rubrics", "learnt.json", "--out", "other.json").code == 0
-    new = {"Other words.": "hint", "The user thanks the assistant.": "hint"}
     assert (
         standings("other.json")
         == {text: now for text, now in before.items() if text in standings("other.json")} | new
