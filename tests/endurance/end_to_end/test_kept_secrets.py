@@ -99,7 +99,10 @@ def test_a_secret_of_the_address_or_a_short_key_is_kept_and_said_nowhere(
         [*base, "--base-url", given, "--store", ".pollex", "--json"], OPENAI_API_KEY=key
     )
     assert bench.server.counts()["received"]
-    assert key == "" or "[redacted]" in ended.err
+    # what stops a run is told, what costs one conversation its answers stands in its row
+    rows = bench.folder / "scores.jsonl"
+    told = ended.err + (rows.read_text(encoding="utf-8") if rows.exists() else "")
+    assert key == "" or "[redacted]" in told
     said = (ended.out + ended.err).encode()
     assert not [secret for secret in secrets if secret in said]
     kept = [path.read_bytes() for path in bench.folder.rglob("*") if path.is_file()]
