@@ -23,7 +23,7 @@ from small_form import ROOT, Findings, arguments_of, run, table
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.measures.arrays import Bools, Floats
 from pollex.measures.share import LabeledSample, estimate_share_from_random_labels
-from pollex.rooms.remedy.measures.advice import VERDICT_PEOPLE_CAN_TELL
+from pollex.rooms.remedy.measures.advice import VERDICT_PEOPLE_CAN_TELL, VERDICT_WITH_CAVEAT
 from pollex.rooms.remedy.measures.looks import (
     DEFAULT_ALPHA,
     DEFAULT_LOOKS,
@@ -31,7 +31,6 @@ from pollex.rooms.remedy.measures.looks import (
     compute_equal_step_bounds,
 )
 from pollex.rooms.remedy.measures.proofs import (
-    VERDICT_WITH_CAVEAT,
     ProofEnd,
     compute_drop_p,
     compute_upper_bound,

@@ -63,6 +63,24 @@ if TYPE_CHECKING:
 MAX_CONVERSATIONS_SHOWN = 10
 """Conversations that a notebook shows of a log."""
 
+TIME_FIELD_NAMES = (
+    "timestamp",
+    "created_at",
+    "createdAt",
+    "created",
+    "sent_at",
+    "datetime",
+    "time",
+    "date",
+)
+"""Usual fields that say when something was said."""
+CONVERSATION_TIME_NAMES = (
+    *TIME_FIELD_NAMES,
+    *("started_at", "startedAt", "start_time", "startTime", "started", "start"),
+    *("begun_at", "began_at", "opened_at", "openedAt"),
+)
+"""Fields of a whole conversation that say when it was had: also those of its beginning."""
+
 NOT_RATED_NOTE_WORDS = "as not rated"
 """Words of a note on values of the label field that were not taken."""
 

@@ -270,7 +270,7 @@ class Findings:
             "on how people sound": len(self.sounds_borne_out),
             f"for the score alone (“{TONE_TITLE}”)": len(self.sounds),
             "of words that say no more than a finding": len(self.explained),
-            "that say another one otherwise": self.named_beneath,
+            "named beneath another that says the same": self.named_beneath,
             "in the file only, too thin to show": self.thin,
         }
         counts_in_words = []
@@ -973,7 +973,10 @@ def describe_how_far_to_trust_rubrics(rubrics: RubricSet) -> str:
     if not has_proven_finding(rubrics.rubrics):
         first = "Take each of these rubrics as a hint: none is proven or likely by itself."
         if any(map(is_proven_or_likely, rubrics.rubrics)):
-            first = "None of these rubrics is a finding to act on by itself."
+            first = (
+                "What is proven or likely here is how people sound, or goes along with a "
+                "circumstance: a sign to watch, and no act to change."
+            )
         return f"{first} Together, with those of how people sound, {tell}{little}"
 
     return f"{tell[0].upper()}{tell[1:]}{little}"
@@ -1034,8 +1037,9 @@ def describe_better_plain_method(rubrics: RubricSet) -> str:
 
 def describe_what_findings_rest_on(rubrics: RubricSet) -> str:
     """Say what findings rest on, where a plain method ranks better than the whole set."""
-    if not has_proven_finding(rubrics.rubrics):
-        return "Nothing here is a finding to act on, either."
+    borne_out = any(map(is_proven_or_likely, rubrics.rubrics))
+    if not (borne_out or has_proven_finding(rubrics.rubrics)):
+        return "Nothing here is proven or likely, either."
     return (
         "What is proven or likely rests on the thumbs where it holds beside those elsewhere, and not "
         "on this ranking; to rank conversations, that method is better."
@@ -1203,18 +1207,25 @@ def describe_window(window: Window, held_out: Assessment | None) -> str:
     precision = format_percent(window.precision)
     if window.lower is None and window.upper is None:
         return f"No threshold is right {precision} of the time where it was fitted: every score is uncertain."
-    if window.lower is None:
-        return f"A score over {format_number(window.upper, 1)} is confidently positive; none is confidently negative."
-    if window.upper is None:
-        return (
-            f"A score of at most {format_number(window.lower, 1)} is confidently negative; none is "
-            "confidently positive."
-        )
 
     seen = ""
     if held_out and is_known(held_out.confident_accuracy.value):
         seen = (
             f"; on held-out conversations {format_percent(held_out.confident_accuracy.value)} were"
+        )
+    elif held_out:
+        seen = "; too few held-out conversations lie there to say how often they are"
+
+    right = f"where this was fitted, at least {precision} of the labels there are right{seen}"
+    if window.lower is None:
+        return (
+            f"Scores over {format_number(window.upper, 1)} are told as positive: {right}. "
+            "No threshold tells negative ones that often."
+        )
+    if window.upper is None:
+        return (
+            f"Scores of at most {format_number(window.lower, 1)} are told as negative: {right}. "
+            "No threshold tells positive ones that often."
         )
     return (
         f"The shaded window runs from {format_number(window.lower, 1)} to "

@@ -55,6 +55,7 @@ class WorstRow:
         so: Whether that rubric holds; one that doesn't may speak, too.
         turns: What the answer that lowered it most rests on.
         place: Of the conversation, among those that were scored.
+        calibrated: Whether probabilities say how sure verdicts are.
     """
 
     goodness: float
@@ -65,18 +66,13 @@ class WorstRow:
     so: bool
     turns: tuple[int, ...]
     place: int = 0
+    calibrated: bool = False
 
     @property
     def verdict(self) -> str:
         """Good or bad, and how sure."""
-        return (
-            describe_verdict(self.decision, -self.goodness)
-            .capitalize()
-            .replace(
-                " %",
-                f"{NO_BREAK_SPACE}%",
-            )
-        )
+        verdict = describe_verdict(self.decision, -self.goodness, calibrated=self.calibrated)
+        return f"{verdict[0].upper()}{verdict[1:]}".replace(" %", f"{NO_BREAK_SPACE}%")
 
     @property
     def unsure(self) -> bool:
@@ -98,6 +94,7 @@ class ScoreTally:
         self.scored: Counter[str] = Counter()
         self.error = rubrics.calibration_error
         self.doubt = rubrics.at_chance
+        self.calibrated = rubrics.support.enough
         # sums, from which the share of good conversations and its interval follow
         self.probabilities = 0
         self.total = 0.0
@@ -209,6 +206,7 @@ class ScoreTally:
                 bool(why and held[place, column]),
                 turns,
                 before + place,
+                self.calibrated,
             )
             # the first of the heap is the best one, and makes room
             (heapq.heappush if len(self._worst) < MAX_LISTED_CONVERSATIONS else heapq.heappushpop)(
@@ -314,6 +312,7 @@ def render_scores_page(
         file=file,
         titles=titles,
         verdict=tally.told,
+        calibrated=tally.calibrated,
         decided=tally.decided,
         doubt=tally.doubt,
         sure=MIN_PROBABILITY_OF_SURE_SCORE,

@@ -122,7 +122,7 @@ def describe_same_facts(rubrics: Sequence[ChosenRubric]) -> dict[str, str]:
         names.setdefault(rubric.same_fact_as, []).append(name)
 
     return {
-        id_: f"The same fact, said otherwise: {'; '.join(several)}"
+        id_: f"The same fact, or nearly, said otherwise: {'; '.join(several)}"
         for id_, several in names.items()
     }
 
@@ -456,7 +456,8 @@ def describe_side_without_act(rubrics: Sequence[ChosenRubric]) -> str:
         ):
             said.append(rubric)
     if said:
-        return f"No act of the assistant leads, but {len(said)} of what it says or how it sounds is proven or likely"
+        are = "is" if len(said) == 1 else "are"
+        return f"No act of the assistant leads, but {len(said)} of what it says or how it sounds {are} proven or likely"
     return "No act of the assistant is proven or likely to go along with the thumbs"
 
 

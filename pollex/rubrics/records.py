@@ -912,7 +912,7 @@ def describe_guarantee(record: GuaranteedWindow) -> str:
         side.threshold is None and not (side.needed or side.confident)
         for side in (record.lower, record.upper)
     ):
-        sides = f"no score is that certain, {_MORE_LABELS_USELESS_NOTE}"
+        sides = f"no score is that certain, {_NO_THRESHOLD_NOTE}"
 
     return f"{describe_both_window_sides(record)}: {sides}. {_describe_held_out(record)}".rstrip()
 
@@ -976,9 +976,9 @@ def _describe_side(
         return f"{none}: this would take about {rounded:,} labels instead of {record.n:,}"
     if side.confident:
         return f"{none}: {format_count(side.confident, 'score lies', 'scores lie')} beyond a threshold, too few to tell"
-    return f"{none}, {_MORE_LABELS_USELESS_NOTE}"
+    return f"{none}, {_NO_THRESHOLD_NOTE}"
 
 
-_MORE_LABELS_USELESS_NOTE = (
-    "and more labels would not help, because no threshold is right that often"
+_NO_THRESHOLD_NOTE = (
+    "because no threshold was right that often on these labels; how many it would take isn't known"
 )

@@ -80,7 +80,9 @@ class Score(BaseModel):
         """Return the score in a line."""
         if self.netsat is None or self.probability is None:
             return f"<Score of {self.conversation_id}: {self.outcome}>"
-        return f"<Score of {self.conversation_id}: {describe_verdict(self.decision, self.probability)}>"
+        # a score doesn't know whether its set's probabilities are calibrated
+        verdict = describe_verdict(self.decision, self.probability, calibrated=False)
+        return f"<Score of {self.conversation_id}: {verdict}>"
 
     def _repr_html_(self) -> str:
         answers = []
@@ -796,9 +798,11 @@ MIN_TOLD_MOVE = 0.02
 """Change of a probability from which on an answer is said to move it."""
 
 
-def describe_verdict(decision: str | None, probability: float) -> str:
-    """Say a verdict as people read it: good or bad, and how sure."""
+def describe_verdict(decision: str | None, probability: float, *, calibrated: bool) -> str:
+    """Say a verdict as people read it: good or bad, and how sure, if probabilities are known to be right."""
     good = decision == "positive"
+    if not calibrated:
+        return f"{'good' if good else 'bad'}, at P(up) {probability:.2f}"
     sure = probability if good else 1 - probability
     return f"{'good' if good else 'bad'}, {'over 99' if sure > 0.99 else round(100 * sure)} % sure"
 

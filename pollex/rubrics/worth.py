@@ -557,19 +557,20 @@ def _bound_gap(there: Figure, others: Figure) -> tuple[float, float, float] | No
 def describe_difference_and_test_of_rubric(
     worth: RubricEvidence, standing: StandingRecord | None, total: int = 0
 ) -> str:
-    """Say what stands behind these counts: the difference, and what tested it.
+    """Say what stands behind these counts: the difference, and on what it was measured.
 
     Args:
         total: Conversations with a thumb that figures of the set are of; 0 where nobody says so.
     """
     n = worth.holds.n
-    tested = f"tested on {n} conversations"
+    measured = f"measured on {n} conversations"
     if total > n:
-        tested = (
-            f"tested on {n} of {total} conversations: what was learned without the others lacked it"
+        measured = (
+            f"measured on {n} of {total} conversations: what was learned without each of the others "
+            "lacked it"
         )
 
-    return "; ".join(filter(None, (describe_difference(worth, standing), tested)))
+    return "; ".join(filter(None, (describe_difference(worth, standing), measured)))
 
 
 HOW_SURE_NOTE = (
@@ -578,7 +579,7 @@ HOW_SURE_NOTE = (
 ).replace("%", " %")
 
 TESTED_BY: dict[str, str] = {
-    "halvings": "Halves of the log tested what the other halves chose.",
+    "halvings": "These words come from halves of the log, which tested what the other halves chose.",
     "held-out": "Conversations that took no part in learning tested it.",
     "all": "All labels tested it, since nothing was chosen by them.",
 }

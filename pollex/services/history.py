@@ -587,7 +587,10 @@ def _render_findings(trace: ConversationTrace, questions: Mapping[str, Question]
             # the more likely side, at equal costs: a trace knows of no others
             decision = "positive" if score.probability >= 0.5 else "negative"
             yield TerminalLine(
-                describe_verdict(decision, score.probability), "bold", MAX_LINE_CHARACTERS
+                # a trace doesn't know whether its set's probabilities are calibrated
+                describe_verdict(decision, score.probability, calibrated=False),
+                "bold",
+                MAX_LINE_CHARACTERS,
             )
         label_text = f"label {score.label}, {describe_certainty(score.confident)}"
         yield TerminalLine(

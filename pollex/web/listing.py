@@ -176,6 +176,7 @@ class Listing:
 
     Attributes:
         every_row: All rows of the run, in the list's order.
+        calibrated: Whether probabilities say how sure verdicts are.
     """
 
     run: Run
@@ -183,6 +184,7 @@ class Listing:
     form: ListForm
     masks: dict[str, Bools]
     every_row: Ints
+    calibrated: bool
 
     @cached_property
     def found(self) -> Bools:
@@ -302,6 +304,12 @@ def find_run_that_asked(site: Site, named: NamedSet) -> Run | None:
     return next(iter([*runs_of_set, *used]), None)
 
 
+def has_calibrated_probability(site: Site, run: Run) -> bool:
+    """Tell whether a run's probabilities may be called calibrated; not where its set is lost."""
+    named = site.set_of(run)
+    return named is not None and named.rubric_set.support.enough
+
+
 def load_run_columns(site: Site, run: Run) -> RunColumns:
     """Return a run's columns, cached once it has ended."""
     # part of the cache's key: a run that goes on has another one after each beat
@@ -377,7 +385,7 @@ def make_listing(site: Site, form: ListForm) -> Listing:
 
     every = sort_rows(site.store, run.id, lens, form.sort, down=form.down)
     masks = make_masks(form, lens, hashes, find_holding_ids(site.store, run.id, form))
-    return Listing(run, lens, form, masks, every)
+    return Listing(run, lens, form, masks, every, has_calibrated_probability(site, run))
 
 
 ANSWERS_TO_RUBRIC = "SELECT * FROM answers WHERE question = ? ORDER BY seq"

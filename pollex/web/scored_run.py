@@ -68,6 +68,7 @@ class ScoredRun:
     Attributes:
         good: The share of good conversations; None where the set has no probability, or isn't there.
         has_set: Whether the store has the rubric set.
+        calibrated: Whether probabilities say how sure verdicts are.
         worst: The conversations that are least likely good, the worst first.
         order: By what they are sorted.
         reasons: The sentence that spoke most for each verdict, by conversation.
@@ -78,6 +79,7 @@ class ScoredRun:
 
     good: Figure | None
     has_set: bool
+    calibrated: bool
     thumbs: ThumbsBeside | None
     others: Sequence[OtherScores]
     worst: Sequence[ListedConversation]
@@ -109,6 +111,7 @@ def summarize_scores(site: Site, run: Run) -> ScoredRun | None:
     return ScoredRun(
         good=good,
         has_set=site.set_of(run) is not None,
+        calibrated=listing.calibrated,
         thumbs=compare_with_thumbs(site, run),
         others=list_other_scores(site, run),
         worst=worst,

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 from pollex.conversations.conversation import Turn
+from pollex.conversations.logs import TIME_FIELD_NAMES
 from pollex.formats.assembly.log_parts import (
     LabelTargetKind,
     LogPart,
@@ -26,7 +27,7 @@ from pollex.formats.log_shapes.exports import (
     unwrap_object,
 )
 from pollex.formats.log_shapes.payloads import parse_nested_json
-from pollex.formats.log_shapes.readers import TIME_FIELD_NAMES, TURN_LIST_NAMES
+from pollex.formats.log_shapes.readers import TURN_LIST_NAMES
 from pollex.formats.log_shapes.turns import (
     TEXT_FIELD_NAMES,
     is_content_part,

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from pollex.conversations.conversation import Turn
+from pollex.conversations.logs import CONVERSATION_TIME_NAMES, TIME_FIELD_NAMES
 from pollex.errors import BadInput
 from pollex.formats.assembly.log_parts import (
     is_time_value,
@@ -50,22 +51,6 @@ TURN_POSITION_NAMES = (
     "order",
 )
 CALL_FIELD_NAMES = ("tool_calls", "tool_call_id")
-TIME_FIELD_NAMES = (
-    "timestamp",
-    "created_at",
-    "createdAt",
-    "created",
-    "sent_at",
-    "datetime",
-    "time",
-    "date",
-)
-CONVERSATION_TIME_NAMES = (
-    *TIME_FIELD_NAMES,
-    *("started_at", "startedAt", "start_time", "startTime", "started", "start"),
-    *("begun_at", "began_at", "opened_at", "openedAt"),
-)
-"""Fields of a whole conversation that say when it was had: also those of its beginning."""
 QUESTION_FIELD_NAMES = (
     "request",
     "full_request",

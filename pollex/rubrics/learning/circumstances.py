@@ -13,6 +13,7 @@ from datetime import datetime
 import numpy as np
 
 from pollex.conversations.conversation import Conversation, Label
+from pollex.conversations.logs import CONVERSATION_TIME_NAMES
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import Figure
 from pollex.measures.strata import StratifiedDifference, compare_hit_shares_within_strata
@@ -29,18 +30,6 @@ LENGTH_CIRCUMSTANCE_NAMES = ("length", "number of turns")
 MAX_METADATA_FIELDS_EXAMINED = 40
 MAX_NESTING_DEPTH_OF_METADATA_FIELD = 2
 
-TIME_FIELD_NAMES = (
-    "timestamp",
-    "created_at",
-    "createdAt",
-    "created",
-    "sent_at",
-    "datetime",
-    "time",
-    "date",
-    *("started_at", "startedAt", "start_time", "startTime", "started", "start"),
-    *("begun_at", "began_at", "opened_at", "openedAt"),
-)
 _OUTCOME_FIELD_PATTERN = re.compile(
     "thumb|label|rating|rated|score|csat|nps|feedback|vote|liked|satisf|sentiment|resolved|solved|outcome|escalat"
     "|success|comment|reward|drawn|judge|annotat|split",
@@ -212,7 +201,9 @@ def get_conversation_time_as_number(metadata: Mapping[str, object]) -> float | N
     # some tools put the log's metadata one level deeper
     inner = metadata.get("metadata")
     places = (metadata, inner if isinstance(inner, Mapping) else {})
-    for value in (place[name] for place in places for name in TIME_FIELD_NAMES if name in place):
+    for value in (
+        place[name] for place in places for name in CONVERSATION_TIME_NAMES if name in place
+    ):
         # of several moments the first: when the conversation began
         if isinstance(value, list) and value:
             first = value[0]

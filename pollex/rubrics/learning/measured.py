@@ -974,10 +974,14 @@ def measure_reach_of_rubric_set(
         rows = {c.id: row for row, c in enumerate(pool.conversations)}
         covered = cross_fit(material, pool).covered[[rows[c.id] for c in unseen.conversations]]
 
+    coverage, false_alarms = (
+        measure_share_with_leading_act(rows, covered, unit, any_leads=any(leads))
+        for rows in (~truth, truth)
+    )
     curve, more = measure_learning_curve(pool, pool_values, unseen, truth, unit, material)
     return Reach(
-        coverage=measure_share_among(~truth, covered, unit),
-        false_alarms=measure_share_among(truth, covered, unit),
+        coverage=coverage,
+        false_alarms=false_alarms,
         recall_up=measure_share_among(truth, good, unit),
         recall_down=measure_share_among(~truth, ~good, unit),
         beside=plain.strongest,
@@ -993,6 +997,20 @@ def measure_reach_of_rubric_set(
         curve=curve,
         more=more,
     )
+
+
+def measure_share_with_leading_act(
+    rows: Bools, covered: Bools, unit: Ints, *, any_leads: bool
+) -> Figure:
+    """Measure in how many conversations an act that leads holds; undefined where none leads.
+
+    Args:
+        rows: Which conversations these are `[conversation]`.
+        covered: Where such an act holds, likewise.
+    """
+    if any_leads:
+        return measure_share_among(rows, covered, unit)
+    return Figure(None, n=int(rows.sum()), undefined="no act leads on the side of what goes wrong")
 
 
 def measure_learning_curve(

@@ -116,7 +116,7 @@ def test_how_sure_each_word_is_and_what_is_counted_is_said_once_before_the_list(
     deed = event(1, LONG, evidence).model_copy(update={"standing": PROVEN})
     sure, counts, heading, *_ = shown(rubric_set(rubrics=(deed,)))
     assert "“proven” in at most 5 % of logs, and “likely” in at most 30 %" in sure
-    assert "Halves of the log tested" in sure
+    assert "halves of the log, which tested" in sure
     assert counts.startswith("Counts are of 200 labeled conversations. “Expected” is")
     assert counts.endswith("“Holds” is an answer above the middle of its scale on average.")
     assert heading == "What goes wrong:"

@@ -115,7 +115,7 @@ def test_a_rubric_is_told_with_its_worth_its_quote_and_three_conversations_that_
         "Holds in 5 of 20 conversations: 4 of 5 thumbs down (80 %); elsewhere 0 of 15 (0 %)."
         in words
     )
-    assert "80 points more (95 % 33 to 96); tested on 20" in words
+    assert "80 points more (95 % 33 to 96); measured on 20" in words
     assert '<mark class="decided">Sorry</mark>, it is full.' in page
     places = re.findall('<a href="#(c-[0-9])">', page)
     assert places == ["c-1", "c-2", "c-3", "c-4"], "the last one is of how it ended"
@@ -294,7 +294,7 @@ def test_what_is_proven_without_being_a_finding_is_not_called_a_hint() -> None:
     )
     proven = event(1, standing=StandingRecord(p=0.01, n=60, by="halvings"), circumstance=along)
     words = Reader(whole_page(rubric_set(rubrics=(proven,), held_out=side))).words
-    assert "None of these rubrics is a finding to act on by itself. Together" in words
+    assert "a sign to watch, and no act to change. Together" in words
     assert "No act of the assistant is a finding: what differs goes along with the length" in words
     assert "none is proven or likely" not in words
     assert str(along) == (

@@ -310,8 +310,9 @@ def test_a_window_is_told_with_what_held_out_labels_showed() -> None:
 def test_windows_are_put_in_words() -> None:
     for ends, said in (
         ((None, None), "every score is uncertain"),
-        ((None, 3.0), "none is confidently negative"),
-        ((-2.0, None), "none is confidently positive"),
+        ((None, 3.0), "No threshold tells negative ones that often"),
+        ((None, 3.0), "there are right; on held-out conversations 60"),
+        ((-2.0, None), "No threshold tells positive ones that often"),
     ):
         assert said in Reader(page(window=Window(*ends, precision=0.9))).words
     side = WindowSide(threshold=None, confident=0, wrong=0, needed=46)

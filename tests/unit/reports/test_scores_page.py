@@ -14,6 +14,7 @@ from rubric_set_by_hand import (
 from pollex.conversations.conversation import Conversation, Turn
 from pollex.reports import scores as page_of_scores
 from pollex.reports.scores import ScoreTally, render_scores_page
+from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import Score, ScoreColumns
 
 RUBRICS = rubric_set(rubrics=(rubric(1, "sat"), rubric(2, "dsat")))
@@ -47,10 +48,18 @@ def talk(number: int, words: str = "no") -> Conversation:
     )
 
 
-def tallied(scores: list[Score] = SCORES) -> ScoreTally:
-    tally = ScoreTally(RUBRICS)
+def tallied(scores: list[Score] = SCORES, rubrics: RubricSet = RUBRICS) -> ScoreTally:
+    tally = ScoreTally(rubrics)
     tally.count(ScoreColumns.of(scores, [rubric.id for rubric in RUBRICS.rubrics]))
     return tally
+
+
+def test_calibrated_probabilities_say_how_sure_each_verdict_is() -> None:
+    data = RUBRICS.data.model_copy(update={"training": 60})
+    tally = tallied(rubrics=RUBRICS.model_copy(update={"data": data}))
+    verdicts = [row.verdict.replace("\N{NO-BREAK SPACE}", " ") for row in tally.worst]
+    assert verdicts[0] == "Bad, 90 % sure"
+    assert verdicts[4] == "Good, 90 % sure"
 
 
 def page(words: str = "no", scores: list[Score] = SCORES) -> str:
@@ -86,7 +95,10 @@ def test_the_share_of_good_ones_the_worst_first_and_filters_are_told() -> None:
     assert [
         row.verdict.replace("\N{NO-BREAK SPACE}", " ")
         for row in (tallied().worst[place] for place in (0, 4, 2))
-    ] == ["Bad, 90 % sure", "Good, 90 % sure", "Good, 50 % sure"]
+    ] == ["Bad, at P(up) 0.10", "Good, at P(up) 0.90", "Good, at P(up) 0.50"], (
+        "20 labels calibrate nothing"
+    )
+    assert "% sure" not in words
     assert [row.why for row in tallied().worst] == [
         "rubric1",
         "rubric2",

@@ -354,7 +354,7 @@ def test_a_rubric_and_its_reverse_are_one_entry_that_the_surer_one_leads() -> No
     named = name_beneath([strays, stays, other], held)
     assert [rubric.id for rubric in list_tone_rubrics(named)] == ["event2", "event3"]
     assert describe_same_facts(named) == {
-        "event2": f"The same fact, said otherwise: “{strays.text}” (more often where it goes wrong)"
+        "event2": f"The same fact, or nearly, said otherwise: “{strays.text}” (more often where it goes wrong)"
     }
     without = [named[0], named[2]]
     assert [rubric.id for rubric in list_tone_rubrics(without)] == ["event1", "event3"], (

@@ -6,6 +6,8 @@ LEAST_GAIN_WORTH_RELEASING = 0.08
 """Of the scale: a gain whose interval ends below this is none that is worth a release."""
 SIZE_NAMES = ("length", "cost")
 """Guardrails that are sizes of replies: their effect is −ln(new / old), and growth is a price, no harm."""
+VERDICT_WITH_CAVEAT = "judged better, with a caveat"
+"""A gain that nothing else speaks against than its length, which can't be told from it, or its price."""
 VERDICT_PEOPLE_CAN_TELL = "only people can tell"
 """A gain that nothing else speaks against than doubts about who judged it, which people don't share."""
 ADVICE_RULES = {

@@ -24,7 +24,11 @@ from scipy.stats import false_discovery_control, norm, t
 
 from pollex.measures.arrays import Bools, Floats, Ints
 from pollex.measures.intervals import CONFIDENCE_LEVEL
-from pollex.rooms.remedy.measures.advice import SIZE_NAMES, VERDICT_PEOPLE_CAN_TELL
+from pollex.rooms.remedy.measures.advice import (
+    SIZE_NAMES,
+    VERDICT_PEOPLE_CAN_TELL,
+    VERDICT_WITH_CAVEAT,
+)
 from pollex.rooms.remedy.measures.looks import (
     BETTER,
     DEFAULT_LOOKS,
@@ -861,10 +865,6 @@ def is_harm_likely(primary: TargetEffect, margin: float = DEFAULT_HARM_MARGIN) -
 def describe_growth(size: GuardrailEffect) -> str:
     """Say by how much a size of replies grew."""
     return f"replies grow by {expm1(-size.effect.value):.0%} in {size.name}"
-
-
-VERDICT_WITH_CAVEAT = "judged better, with a caveat"
-"""A gain that nothing else speaks against than its length, which can't be told from it, or its price."""
 
 
 def decide_verdict(

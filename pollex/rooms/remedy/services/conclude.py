@@ -16,12 +16,11 @@ from pollex.rooms.remedy.graphs.graph import (
 )
 from pollex.rooms.remedy.graphs.state import RemedyState
 from pollex.rooms.remedy.graphs.trial import RemedyWork, Trial
-from pollex.rooms.remedy.measures.advice import VERDICT_PEOPLE_CAN_TELL
+from pollex.rooms.remedy.measures.advice import VERDICT_PEOPLE_CAN_TELL, VERDICT_WITH_CAVEAT
 from pollex.rooms.remedy.measures.proofs import (
     FAILING_STRATUM,
     FEWEST_USERS_OF_GUARDRAIL,
     OLD_ARM,
-    VERDICT_WITH_CAVEAT,
     ProofEnd,
     TargetEffect,
     average_by_user,

@@ -16,7 +16,11 @@ from pollex.formats.write import write_rows
 from pollex.outputs import make_folder, require_output, write_text
 from pollex.rooms.remedy.agents.assistant import AssistantReply, NoReply
 from pollex.rooms.remedy.conversations.reply_context import ReplyContext
-from pollex.rooms.remedy.measures.advice import VERDICT_PEOPLE_CAN_TELL, advise_on_change
+from pollex.rooms.remedy.measures.advice import (
+    VERDICT_PEOPLE_CAN_TELL,
+    VERDICT_WITH_CAVEAT,
+    advise_on_change,
+)
 from pollex.rooms.remedy.reports.remedies import render_remedy_page
 from pollex.rubrics.answers import Answer
 from pollex.runs.usage import ModelUsage, make_usage_json
@@ -64,7 +68,7 @@ VERDICTS_BY_RANK = (
     "better, people agree",
     "judged better",
     "judged better, by its own family",
-    "judged better, with a caveat",
+    VERDICT_WITH_CAVEAT,
     "no difference found",
     "not proven",
     VERDICT_PEOPLE_CAN_TELL,
