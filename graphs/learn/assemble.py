@@ -18,7 +18,7 @@ from pollex.agents.embedded.events.learning import compute_topic_segments
 from pollex.agents.embedded.events.occasions import find_occasions_of_rubrics
 from pollex.agents.embedded.evidence import contradicts_usual_side, describe_basis_of_judgment
 from pollex.agents.embedded.judge import EmbeddedJudge
-from pollex.agents.embedded.signals import LENGTH_SIGNALS, measure_wording_signals
+from pollex.agents.embedded.signals import LENGTH_SIGNALS, REVERSED_SIGNALS, measure_wording_signals
 from pollex.agents.mixed import DividingJudge
 from pollex.agents.roles import Extraction
 from pollex.conversations.conversation import Conversation
@@ -371,6 +371,15 @@ def find_occasions_of_chosen_rubrics(
     ) | find_occasions_of_rubrics(event_rubrics, measured)
 
 
+def name_fact_of_source(source: str) -> str:
+    """Return the source that a rubric's marks are of: that of a reversed signal is the signal's."""
+    kind, _, rest = source.partition(":")
+    name, _, topic = rest.partition(" ")
+    if kind == "signal" and name in REVERSED_SIGNALS:
+        return f"{kind}:{REVERSED_SIGNALS[name]} {topic}".rstrip()
+    return source
+
+
 def add_findings_of_same_fact(
     rubrics: Sequence[ChosenRubric], held: Bools, occasions: Mapping[str, tuple[str, Bools]]
 ) -> tuple[ChosenRubric, ...]:
@@ -386,7 +395,8 @@ def add_findings_of_same_fact(
         if len(came_up) == len(held):
             could_hold[:, place] = came_up
 
-    same = find_findings_of_same_fact(rubrics, held, could_hold)
+    facts = [name_fact_of_source(rubric.source) for rubric in rubrics]
+    same = find_findings_of_same_fact(rubrics, held, could_hold, facts)
     return tuple(
         rubric.model_copy(update={"same_fact_as": same.get(rubric.id, "")}) for rubric in rubrics
     )

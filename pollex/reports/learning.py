@@ -970,6 +970,11 @@ def describe_how_far_to_trust_rubrics(rubrics: RubricSet) -> str:
     little = ""
     if auc.low <= MAX_LOWER_AUC_BOUND_NEAR_CHANCE:
         little = " That may be little better than guessing."
+        if has_proven_finding(rubrics.rubrics):
+            little = (
+                " Over all conversations that may be little better than guessing; what is proven or "
+                "likely differs where it holds."
+            )
     if not has_proven_finding(rubrics.rubrics):
         first = "Take each of these rubrics as a hint: none is proven or likely by itself."
         if any(map(is_proven_or_likely, rubrics.rubrics)):

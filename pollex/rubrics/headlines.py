@@ -134,16 +134,18 @@ SIDES_IN_WORDS: dict[Polarity, str] = {
 
 
 def find_findings_of_same_fact(
-    rubrics: Sequence[ChosenRubric], held: Bools, could_hold: Bools
+    rubrics: Sequence[ChosenRubric], held: Bools, could_hold: Bools, facts: Sequence[str]
 ) -> dict[str, str]:
     """Return the finding that each rubric says otherwise, by the rubric's id; of most rubrics none.
 
     Two rubrics are one fact if they hold in nearly the same conversations, or one in nearly all in
-    which the other doesn't. The surest one leads, deeds before words and tone.
+    which the other doesn't; or if one measures the reverse of the other. The surest one leads,
+    deeds before words and tone.
 
     Args:
         held: Where each of them holds `[conversation, rubric]`.
         could_hold: Where its occasion came up, likewise.
+        facts: What each measures, the same of a rubric and its reverse.
     """
     named_already = set[str]()
     for side in POLARITIES_IN_HEADLINE_ORDER:
@@ -164,7 +166,11 @@ def find_findings_of_same_fact(
             # one fact of both sides is told the other way round
             way = 1 if rubrics[first].polarity == rubrics[place].polarity else -1
             alike = way * _correlate_two_answer_columns(held[rows, first], held[rows, place])
-            if alike >= MIN_CORRELATION_OF_SAME_FACT:
+            # a rubric and its reverse have different sources, of which both facts are one
+            reversed_ = (
+                facts[first] == facts[place] and rubrics[first].source != rubrics[place].source
+            )
+            if reversed_ or alike >= MIN_CORRELATION_OF_SAME_FACT:
                 same[rubrics[place].id] = rubrics[first].id
                 break
         else:

@@ -42,6 +42,7 @@ class Signal:
         pattern: What is looked for in a turn, where the signal is that simple; quotes then show it.
         tells: What its row says that it tells of; empty where `kind` follows from the party.
         called: What people call it, in a sentence; empty where that is its statement.
+        reverse: The signal whose marks are these with the other sign; empty for most.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Signal:
     vectors: bool = False
     tells: WhatRubricTells = ""
     called: str = ""
+    reverse: str = ""
 
     @property
     def telling_measures(self) -> Floats:
@@ -248,6 +250,11 @@ LENGTH_SIGNALS = frozenset(
     if group == "lengths"
 )
 """Signals that measure how long and short turns, answers and messages are."""
+
+REVERSED_SIGNALS = {
+    name: signal.reverse for name, signal in SIGNALS_BY_NAME.items() if signal.reverse
+}
+"""Signals by those whose marks are these with the other sign."""
 
 TURN_COMPARING_SIGNALS = frozenset(
     {"user_repeats", "assistant_repeats", "relevance", "irrelevance", "follow_up", "other_language"}

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from rubric_set_by_hand import figure, rubric, rubric_set
 
-from pollex.graphs.learn.assemble import is_measure_of_length, list_ids_to_check_by_circumstances
+from pollex.graphs.learn.assemble import (
+    is_measure_of_length,
+    list_ids_to_check_by_circumstances,
+    name_fact_of_source,
+)
 from pollex.measures.intervals import Figure
 from pollex.rubrics.headlines import (
     add_overlaps_with_headlines,
@@ -338,7 +342,10 @@ def name_beneath(
 ) -> list[ChosenRubric]:
     """Return rubrics with the finding that each says otherwise, as learning does."""
     same = find_findings_of_same_fact(
-        pool, held, np.ones_like(held) if could_hold is None else could_hold
+        pool,
+        held,
+        np.ones_like(held) if could_hold is None else could_hold,
+        [name_fact_of_source(rubric.source) for rubric in pool],
     )
     return [rubric.model_copy(update={"same_fact_as": same.get(rubric.id, "")}) for rubric in pool]
 
@@ -360,6 +367,20 @@ def test_a_rubric_and_its_reverse_are_one_entry_that_the_surer_one_leads() -> No
     assert [rubric.id for rubric in list_tone_rubrics(without)] == ["event1", "event3"], (
         "without the one that leads it stands by itself"
     )
+
+
+def test_what_measures_the_reverse_is_the_same_fact_though_both_hold_in_some_conversations() -> (
+    None
+):
+    rows = np.arange(200)
+    held = np.stack([rows < 120, rows >= 80], axis=1)
+    for reverse, is_same in (("relevance", True), ("need", False), ("irrelevance", False)):
+        pool = [
+            event(1, source="signal:irrelevance", tells="tone", standing=PROVEN),
+            event(2, source=f"signal:{reverse}", tells="tone", polarity="sat", worth=GOOD),
+        ]
+        assert (name_beneath(pool, held)[1].same_fact_as == "event1") == is_same
+    assert name_fact_of_source("signal:short_messages move") == "signal:long_messages move"
 
 
 def test_a_deed_leads_words_hints_and_its_reverse_that_hold_in_the_same_conversations() -> None:
