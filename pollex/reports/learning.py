@@ -509,23 +509,30 @@ def find_worst_conversations(scores: Sequence[LabelledScore]) -> list[LabelledSc
     ]
 
 
-def name_conversations_to_read(scores: Sequence[LabelledScore]) -> str:
+def name_conversations_to_read(scores: Sequence[LabelledScore], *, at_chance: bool) -> str:
     """Name the conversations to read first, in a line; empty where none has a probability."""
     worst = find_worst_conversations(scores)
     if not worst:
         return ""
     ids = ", ".join(shorten_text(score.conversation_id, MAX_REASON_CHARACTERS) for score in worst)
-    return f"{write_reading_advice(len(worst))}: {ids}"
+    return f"{write_reading_advice(len(worst), at_chance=at_chance)}: {ids}"
 
 
-def write_reading_advice(number: int) -> str:
-    """Say how many conversations to read first, and why these."""
+def write_reading_advice(number: int, *, at_chance: bool) -> str:
+    """Say how many conversations to read first, and why these.
+
+    Args:
+        at_chance: Whether the rubrics that rank them aren't known to be better than chance.
+    """
     these = (
         CONVERSATIONS_IN_WORDS_BY_COUNT[number]
         if number == 1
         else f"{CONVERSATIONS_IN_WORDS_BY_COUNT[number]} conversations"
     )
-    return f"Read {these} first (thumb down, and worst by the rubrics)"
+    worst = "worst by the rubrics"
+    if at_chance:
+        worst += ", which may be no better than chance"
+    return f"Read {these} first (thumb down, and {worst})"
 
 
 def get_thumb_probability(score: LabelledScore) -> float:
@@ -877,7 +884,9 @@ def render_learning_page(
         rubrics=rubrics,
         found=findings,
         first=MAX_RUBRICS_BEFORE_FOLD,
-        read_these=write_reading_advice(len(findings.read_first)) if findings.read_first else "",
+        read_these=write_reading_advice(len(findings.read_first), at_chance=bool(rubrics.at_chance))
+        if findings.read_first
+        else "",
         beside_title=OTHER_FINDINGS_TITLE,
         ends_title=CONVERSATION_OUTCOMES_TITLE,
         words_title=WORDS_TITLE,

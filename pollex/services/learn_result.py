@@ -152,7 +152,7 @@ class LearnResult(TabularResult):
 
         # without a finding, the conversation that is most worth reading
         if not has_proven_deed_of_assistant(rubrics.rubrics) and (
-            worst := name_conversations_to_read(self.scores)
+            worst := name_conversations_to_read(self.scores, at_chance=bool(rubrics.at_chance))
         ):
             yield worst
         yield from describe_rubrics(rubrics, verbose)

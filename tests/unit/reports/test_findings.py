@@ -360,11 +360,13 @@ def test_where_no_deed_is_proven_the_worst_conversations_are_named_to_read_first
     )
     down = [judged(f"bad {rank}", rank / 10) for rank in (6, 1, 3, 2, 5, 4)]
     judgments = [*down, judged("good", 0.05, positive=True)]
-    line = name_conversations_to_read(judgments)
+    line = name_conversations_to_read(judgments, at_chance=False)
     assert line.endswith(": bad 1, bad 2, bad 3, bad 4, bad 5")
     assert "these five conversations first" in line
-    assert name_conversations_to_read([]) == ""
-    assert "this conversation first" in name_conversations_to_read(down[:1])
+    assert name_conversations_to_read([], at_chance=True) == ""
+    assert "this conversation first" in name_conversations_to_read(down[:1], at_chance=False)
+    by_chance = name_conversations_to_read(down[:1], at_chance=True)
+    assert "worst by the rubrics, which may be no better than chance" in by_chance
 
     page = whole_page(rubric_set(rubrics=(hint, word)), scores=judgments)
     words = Reader(page).words
