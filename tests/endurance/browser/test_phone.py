@@ -34,7 +34,8 @@ def test_tables_scroll_sideways_with_whole_words_and_heads_above_their_figures(
 def test_a_conversation_has_one_verdict_and_the_others_behind_it(visitor: Visitor) -> None:
     visitor.go("/conversation?run=learn-1&id=conversation+1")
     card = visitor.page.locator("section[aria-labelledby=score]")
-    assert "sure" in card.locator(".figure").inner_text()
+    # a set of few labels says no sureness
+    assert card.locator(".figure").inner_text().startswith(("Good", "Bad"))
     assert not card.get_by_text("Window", exact=True).is_visible()
     card.locator("summary").click()
     assert card.get_by_text("Window", exact=True).is_visible()
