@@ -225,7 +225,7 @@ def _show_form(
     scoring_runs = []
     for run in site.runs():
         if run.command in SCORING_COMMANDS:
-            scoring_runs.append(run.id)
+            scoring_runs.append(run)
 
     return frame.answer_page(
         "begin.html",

@@ -68,6 +68,8 @@ async def test_runs_are_named_by_their_logs_and_what_was_learned_from_is_the_usu
     found = RubricSet.parse(read_facts_by_id(own, learn, "rubric_set")["set"])
     runs = [scored(own, found, range(60)) for _ in range(2)]
     page = (await web.get("/check", params={"run": runs[0]})).text
-    compared = (await web.get("/compare")).text
+    others = ("/compare", "/conversations", "/begin/check")
+    lists = [(await web.get(address)).text for address in others]
     assert f'<option value="{learn}" selected>{learn}: log.jsonl</option>' in page
-    assert f'<option value="{learn}">{learn}: log.jsonl</option>' in compared
+    for listed in lists:
+        assert f'<option value="{learn}">{learn}: log.jsonl</option>' in listed
