@@ -416,8 +416,7 @@ def pull_logs(
     # kept before any file has come, so that its page can show how far the command is
     title = f"{tool} {project}".strip()
     reading = make_reading(store, title.replace("/", "-"))
-    origin = {"tool": tool, "project": project, "address": url}
-    reading = keep_reading(replace(reading, **origin))
+    reading = keep_reading(replace(reading, tool=tool, project=project, address=url))
     return _begin_to_fetch(site, reading, environment, since)
 
 
@@ -481,8 +480,8 @@ def _begin_to_fetch(
             path.chmod(0o600)
         # its name and options may have been changed meanwhile, and nobody has counted it yet
         current = find_reading(store, reading.id)
-        files = {"files": (name,), "titles": (title,)}
-        keep_reading(replace(current, **files, conversations=None, thumbs=None))
+        fetched = replace(current, files=(name,), titles=(title,))
+        keep_reading(replace(fetched, conversations=None, thumbs=None))
 
     child = site.children.start(
         f"Fetching the logs of {title}",
