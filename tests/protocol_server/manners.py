@@ -168,11 +168,11 @@ def _answer(messages: list[JsonObject], schema: JsonObject | None) -> str:
 
 
 def _as_written(messages: list[JsonObject]) -> list[JsonObject]:
-    """Rules, data and task, however many messages they came in; others as they came."""
+    """Rules, data and task, however many messages they came in; of others all words as one."""
     text = "\n\n".join(str(message["content"]) for message in messages)
     parts = _BOUNDED.fullmatch(text)
     if parts is None:
-        return messages
+        return [{"role": "user", "content": text}]
     return [{"role": "user", "content": parts[name]} for name in ("rules", "data", "task")]
 
 
