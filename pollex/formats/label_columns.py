@@ -39,9 +39,14 @@ AMBIGUOUS_YES_NO_WORDS = frozenset(
 )
 """Words that say yes or no to anything, and not to a thumb alone."""
 NON_LABEL_NAME_WORDS = frozenset(
-    "sentiment confidence delivered delivery predicted status state intent priority severity".split()  # noqa: SIM905
+    """sentiment confidence delivered delivery predicted status state intent priority severity
+    lead health credit risk fraud churn propensity relevance similarity toxicity perplexity""".split()  # noqa: SIM905
 )
-"""Words in names of what a machine says of a turn, and not whoever asked."""
+"""Words in names of what a machine says of a turn or of a customer, and not whoever asked."""
+VAGUE_LABEL_NAME_WORDS = frozenset(
+    "score scores note nota punteggio puntuacion puntaje pontuacao grade flag flags outcome".split()  # noqa: SIM905
+)
+"""Words in names of labels that name other figures, too: one that says more goes before them."""
 COUNTING_NAME_WORDS = ("count", "users", "type", "id")
 """How names end of what counts labels, or names them."""
 SCHOOL_GRADE_WORDS = frozenset(("schulnote", "schulnoten"))
@@ -61,15 +66,19 @@ def estimate_label_likelihood(column: Column) -> float:
     numbers = all(map(normalize_number, words))
     if numbers and len(words) < 2:
         return 0.0
+    yes_or_no = all(normalize_word(word) in AMBIGUOUS_YES_NO_WORDS for word in words)
     if is_label_column_name(column.path):
+        # a yes beside others in an object such as `survey` may say that somebody answered
+        if yes_or_no and not _is_named_itself(column.path):
+            return 1.2 if len(words) > 1 else 0.0
         if usual and not numbers:
             return 2.0
-        return 1.5
+        return 1.4 if _is_named_vaguely(column.path) else 1.5
     if numbers:
         # a number alone may be anything, `4/5` and `80 %` hardly
         return 0.9 if not any(map(_is_bare_number, words)) else 0.0
     # yes and no may be about anything; thumbs are missing in some rows
-    if all(normalize_word(word) in AMBIGUOUS_YES_NO_WORDS for word in words):
+    if yes_or_no:
         if column.filled < len(column.values) and len(words) == 2:
             return 0.6
         return 0.0
@@ -109,6 +118,18 @@ def is_label_column_name(path: str) -> bool:
     return any(
         is_named_as_part(step, "label") for step in split_path(path)
     ) or is_field_named_like_feedback(path)
+
+
+def _is_named_itself(path: str) -> bool:
+    """Return whether the last step of a path says that it is a label, and not the object around it alone."""
+    return is_label_column_name((split_path(path) or [path])[-1])
+
+
+def _is_named_vaguely(path: str) -> bool:
+    """Return whether the last step of a path is named like a label by a vague word alone."""
+    words = split_name_words((split_path(path) or [path])[-1])
+    naming = [word for word in words if is_named_as_part(word, "label")]
+    return bool(naming) and VAGUE_LABEL_NAME_WORDS.issuperset(naming)
 
 
 def _may_hold_labels(column: Column) -> bool:

@@ -24,6 +24,7 @@ from pollex.formats.names import (
     WORDS_MEANING_THUMB_UP,
     does_label_text_say_not_rated,
     normalize_word,
+    remove_accents,
     split_name_words,
 )
 from pollex.formats.reactions import is_reactions_column_name, parse_reactions
@@ -60,6 +61,11 @@ AMBIGUOUS_CODE_SETS = ({0.0, 1.0, 2.0}, {1.0, 2.0}, {0.0, 2.0})
 RATING_NAME_WORDS = frozenset("stars star rating ratings score points csat nps".split())  # noqa: SIM905
 """Words in names of numbers of which more is better."""
 NEITHER_THUMB_VALUE = "neither"
+_NEITHER_NOR_PATTERN = re.compile(
+    r"(?:neither\b.*\bnor|weder\b.*\bnoch|ni\b.*\bni|ne\b.*\bne|nem\b.*\bnem|noch\b.*\bnoch"
+    r"|varken\b.*\beller|hverken\b.*\beller|ani\b.*\bani)\b"
+)
+"""Words around two sides of which neither holds, without accents."""
 """What a value is taken for that is on no side, and no word for a missing label."""
 NAME_SHOWN_FOR_EMPTY_LABEL = "(empty)"
 THUMB_NUMBERS = frozenset(["1", "0", "-1"])
@@ -351,7 +357,7 @@ def infer_thumb_side(word: str) -> Label | None:
     """
     if normalize_number(word):
         return None
-    if is_missing_label(word) or does_label_text_say_not_rated(word):
+    if is_missing_label(word) or does_label_text_say_not_rated(word) or _says_neither(word):
         return Label.NONE
     if (side := _find_word_side(word)) is not None:
         return side
@@ -405,7 +411,9 @@ def infer_thumb_side(word: str) -> Label | None:
 
 def is_said_plainly(value: str) -> bool:
     """Return whether all words of a label's value are known, so that none can turn its meaning."""
-    if is_missing_label(value) or does_label_text_say_not_rated(value) or _find_word_side(value):
+    if is_missing_label(value) or does_label_text_say_not_rated(value) or _says_neither(value):
+        return True
+    if _find_word_side(value):
         return True
 
     unknown = []
@@ -417,6 +425,11 @@ def is_said_plainly(value: str) -> bool:
 
     # one word alone is known by itself, as Chinese ones are
     return not unknown or unknown == [value.strip()]
+
+
+def _says_neither(value: str) -> bool:
+    """Return whether a label is on neither side in so many words: `ni satisfecho ni insatisfecho`."""
+    return _NEITHER_NOR_PATTERN.match(remove_accents(value)) is not None
 
 
 def _find_word_side(word: str) -> Label | None:

@@ -28,6 +28,7 @@ _COLUMN_WORDS_BY_PART = {
         contento satisfait helpful hilfreich voting bewertet judgement judgment resolved solved success
         successful ok outcome mood smiley emoji flag flags survey grade geloest resuelto resolu risolto opgelost
         resolution helped help recommend happiness happy soddisfatto soddisfazione gradimento esito estrellas
+        pulgar pulgares pouce pouces pollice polegar
         satisfacción gustó útil étoiles estrelas satisfeito satisfação gostou duim tevreden tevredenheid sterren
         betyg omdöme nöjd tumme hjälpte vurdering bedømmelse tilfreds tommel tommelfinger ocena kciuk zadowolony
         zadowolenie puan değerlendirme memnuniyet oy beğeni hodnocení spokojenost palec оценка рейтинг отзыв
@@ -74,6 +75,7 @@ _GOOD_WORD_LIST = """gut super hilfreich ja zufrieden positiv bueno buena si bie
     dobrý dobré ano spokojený nahoru хорошо да отлично доволен полезно нравится решено
     positivo positiva positif positive positief satisfecha satisfaite soddisfatta satisfeita behulpzaam
     prima top toll klasse spitze ótima óptimo óptima genial génial voldoende
+    arriba en_haut in_su para_cima hacia_arriba vers_le_haut all'insù levé
     risolta résolue resuelta resolvida pulgar_arriba pouce_levé pouce_en_haut pollice_su polegar_para_cima
     duim_omhoog excelente excellente eccellente uitstekend hervorragend ausgezeichnet perfekt perfecto
     perfetto perfeito parfait hilfreiche
@@ -85,6 +87,7 @@ _BAD_WORD_LIST = """
     dålig dåligt nej missnöjd dårlig dårligt utilfreds nei zły zła źle nie niezadowolony niepomocne w_dół
     kciuk_w_dół kötü hayır memnun_değil aşağı beğenmedim špatný špatné ne nespokojený dolů плохо нет недоволен
     negativo negativa négatif négative negatief insatisfecha insatisfaite insoddisfatta insatisfeita
+    abajo en_bas in_giù para_baixo hacia_abajo vers_le_bas baissé
     pulgar_abajo pouce_baissé pouce_en_bas pollice_giù polegar_para_baixo duim_omlaag mangelhaft irresolu
     enttäuscht enttäuschend déçu déçue décevant decepcionado decepcionada decepcionante deluso delusa deludente
     teleurgesteld teleurstellend onvoldoende ungenügend insuffisant pésima péssima ko
@@ -98,7 +101,11 @@ _NEGATION_WORD_LIST = """not nicht kein keine non no pas inte ej ikke nie não n
 _ANSWERED_WORDS = frozenset(
     """answered replied responded rated contesto contesta contestado contestada beantwortet geantwortet
     beantwoord geantwoord abgegeben bewertet beoordeeld respondido respondida respondio respondeu
-    repondu risposto note valutato avaliado calificado besvarat besvaret""".split()  # noqa: SIM905
+    repondu risposto note valutato avaliado calificado besvarat besvaret
+    given provided filled specified expressed submitted angegeben ausgefuellt indicado indicada informado
+    informada expresado expresada renseigne renseignee rempli remplie exprime exprimee indique indiquee
+    espresso espressa indicato indicata fornito fornita compilato compilata preenchido preenchida
+    ingevuld opgegeven gegeven ifyllt angivet angivit udfyldt utfylt""".split()  # noqa: SIM905
 )
 """What somebody did who rated, without accents."""
 _INTENSIFIER_WORD_LIST = """very really quite extremely somewhat rather totally completely absolutely so at all

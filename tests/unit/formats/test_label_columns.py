@@ -13,6 +13,7 @@ from pollex.formats.label_columns import (
     estimate_label_likelihood,
     infer_thumb_sides_of_column_values,
     is_ambiguous_label_column,
+    rank_label_columns,
 )
 from pollex.formats.labels import infer_thumb_side
 from pollex.formats.mapping import parse_name_pairs
@@ -112,6 +113,8 @@ def test_what_a_machine_says_of_each_turn_of_a_user_is_no_label() -> None:
         ("contained", [True, False] * 5),
         ("plan", ["Gold", "Silver"] * 5),
         ("age", [3, 4] * 5),
+        ("survey.answered", [True] * 10),
+        ("Lead Score", [12, 88, 40, 67, 93] * 2),
     ],
 )
 def test_columns_that_people_never_rate_with_are_no_labels(column: str, values: list[Any]) -> None:
@@ -136,6 +139,14 @@ def test_of_two_values_one_that_is_known_tells_the_other_where_the_name_says_lab
         ("pas satisfait", Label.NEGATIVE),
         ("Good, thanks", Label.POSITIVE),
         ("not rated", Label.NONE),
+        ("Ni satisfecho ni insatisfecho", Label.NONE),
+        ("weder zufrieden noch unzufrieden", Label.NONE),
+        ("né soddisfatto né insoddisfatto", Label.NONE),
+        ("Non espressa", Label.NONE),
+        ("Non renseignée", Label.NONE),
+        ("not provided", Label.NONE),
+        ("Arriba", Label.POSITIVE),
+        ("vers le bas", Label.NEGATIVE),
         ("not bad", None),
         ("eyes (1)", None),
     ],
@@ -167,3 +178,13 @@ def test_a_name_that_ends_as_id_does_is_no_id() -> None:
 def test_of_school_grades_the_lowest_is_the_best() -> None:
     sides = infer_thumb_sides_of_column_values(Column("Schulnote", [1, 2, 5, 6, 3]))
     assert sides == {"positive": "<=2", "negative": ">=5"}
+
+
+def test_of_several_columns_the_label_is_the_one_whose_name_says_most() -> None:
+    answered = Column("encuesta.respondida", [True, True, False, True, True])
+    scale = ["Muy satisfecho", "Insatisfecho", None, "Satisfecho", "Muy insatisfecho"]
+    asked = Column("encuesta.satisfaccion", scale)
+    number = Column("Match score", [12, 88, 40, 67, 93])
+    stars = Column("CSAT score (1-5)", [1, 5, 2, 4, 3])
+    assert next(rank_label_columns([answered, asked]))[0] is asked
+    assert next(rank_label_columns([number, stars]))[0] is stars
