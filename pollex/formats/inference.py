@@ -34,6 +34,7 @@ from pollex.formats.label_columns import (
     infer_thumb_sides_of_column_values,
     is_about_user_turns,
     is_ambiguous_label_column,
+    is_label_column_name,
     rank_label_columns,
 )
 from pollex.formats.labels import is_usual_thumb, normalize_number
@@ -55,6 +56,7 @@ from pollex.formats.mapping import (
 from pollex.formats.names import (
     ROLE_BY_SPEAKER_WORD,
     is_name_of_service,
+    is_named_as_comment,
     is_named_as_part,
     remove_accents,
     split_name_words,
@@ -95,6 +97,7 @@ MAX_BLOCK_START_SHARE = 0.6
 UNSPACED_SCRIPT_PATTERN = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f\uac00-\ud7af]")
 """Letters of scripts that put no space between words, or few."""
 MAX_UNSPACED_WORD_CHARS = 6
+_NUMBER_PATTERN = re.compile(r"\d+")
 MAX_DISTINCT_TALK_SHARE = 0.6
 """Share of the talks that differ at most, where several people rated the same ones."""
 MIN_ANSWERED_ROWS = 3
@@ -488,7 +491,11 @@ def _iterate_turn_table_candidates(
     owners = _find_conversation_columns(columns, named_columns)
     ordering = _find_ordering_columns(columns, named_columns)
     # every plausible triple of conversation, role and text is a candidate
+    part_texts = _list_texts_of_one_side_or_place(columns)
     for id_, role, text in product(owners.likelihoods, roles, texts):
+        # what stands in columns beside each other is no turn a row
+        if text.path in part_texts and "text" not in named_columns:
+            continue
         # a column is one part only, and who speaks is no name of the talk
         if len({id_.path, role.path, text.path}) < 3 or _is_constant_within_talks(role, id_):
             continue
@@ -519,6 +526,30 @@ def _iterate_turn_table_candidates(
                 named_columns,
                 without=_list_user_guess_columns(columns, id_, role, role_pairs),
             )
+
+
+def _list_texts_of_one_side_or_place(columns: Sequence[Column]) -> frozenset[str]:
+    """Return the columns of words that have a part of the talk alone, since others beside them have the rest.
+
+    These are words of one side where another column has the other side's, and numbered ones, as `Message 1 Text`.
+    """
+    side_of_path = {}
+    numbered: dict[str, list[str]] = {}
+    for column in columns:
+        if not estimate_text_likelihood(column):
+            continue
+        if side := _find_side_of_path(column.path):
+            side_of_path[column.path] = side
+        if _NUMBER_PATTERN.search(column.path):
+            numbered.setdefault(_NUMBER_PATTERN.sub("*", column.path), []).append(column.path)
+
+    paths = set[str]()
+    if len({*side_of_path.values()}) > 1:
+        paths |= side_of_path.keys()
+    for paths_of_name in numbered.values():
+        if len(paths_of_name) > 1:
+            paths |= {*paths_of_name}
+    return frozenset(paths)
 
 
 @dataclass(frozen=True)
@@ -810,6 +841,49 @@ def _iterate_wide_table_candidates(
                     named_columns,
                 )
 
+    yield from _iterate_wide_speaker_candidates(numbered, several, columns, named_columns, options)
+
+
+def _iterate_wide_speaker_candidates(
+    numbered: Sequence[Column],
+    names: Sequence[str],
+    columns: Sequence[Column],
+    named_columns: Mapping[str, str],
+    options: ReadOptions,
+) -> Iterator[ReadingCandidate]:
+    """Yield ways to read rows with two columns for each turn: `From 1`, `Text 1`, `From 2` and so on.
+
+    Args:
+        numbered: The columns with numbers.
+        names: What they are called, with `*` in place of the number.
+    """
+    columns_by_name: dict[str, list[Column]] = {name: [] for name in names}
+    for column in numbered:
+        name = _NUMBER_PATTERN.sub("*", column.path)
+        if name in columns_by_name:
+            columns_by_name[name].append(column)
+
+    together = {}
+    for name, columns_of_name in columns_by_name.items():
+        # rows of fewer turns have empty cells
+        values = []
+        for column in columns_of_name:
+            values += [value for value in column.values if value not in (None, "")]
+        together[name] = Column(name, values)
+
+    for speakers, words in product(together, together):
+        likely = estimate_role_likelihood(together[speakers])
+        if speakers == words or not likely or not estimate_text_likelihood(together[words]):
+            continue
+        begins = columns_by_name[speakers][0]
+        parts = _find_whole_conversation_id(columns, named_columns) | {
+            "role": speakers,
+            "text": words,
+        }
+        firsts = Counter(map(format_role_word, begins.values))
+        for role_pairs in _iterate_role_guesses(together[speakers], firsts, options, {}):
+            yield _add_label_and_comment(columns, parts, role_pairs, 0.3, options, named_columns)
+
 
 def _is_numbered_answer(column: Column, columns: Sequence[Column]) -> bool:
     """Return whether a column is one of several answers to a question, by the number at its name's end."""
@@ -827,11 +901,18 @@ def _make_side_likelihood(side: str) -> Callable[[Column], float]:
 
 
 def _find_side_of_path(path: str) -> str | None:
-    """Return whose words a column has, by the last step of its path that says so: `queryResult.text`."""
+    """Return whose words a column has, by the last step of its path that says so: `queryResult.text`.
+
+    A step may name the side, as `question` does, or who speaks, as `Customer said`.
+    """
     for step in reversed(split_path(path)):
         for side in ("user", "assistant"):
             if is_named_as_part(step, side):
                 return side
+        if not is_named_as_comment(step) and not is_label_column_name(step):
+            speaker = find_role_by_name(step)
+            if speaker in ("user", "assistant"):
+                return speaker
     return None
 
 

@@ -301,6 +301,12 @@ class ColumnMapper:
             and not nested
         ):
             return self._wide(fields)
+        if (
+            "*" in self.columns.get("role", "")
+            and "*" in self.columns.get("text", "")
+            and not nested
+        ):
+            return self._wide_with_speakers(fields)
         if not nested and (turns := self._list_paired_turns(fields)):
             return self._with_turns(fields, turns)
 
@@ -351,14 +357,7 @@ class ColumnMapper:
 
     def _wide(self, fields: JsonObject) -> JsonDict:
         """Return a row that has a column for each turn, such as `question_1`, with its turns as a list."""
-        numbered: dict[int, JsonDict] = {}
-        for side in ("user", "assistant"):
-            pattern = re.compile(re.escape(self.columns[side]).replace(r"\*", r"(\d+)"))
-            for name, value in fields.items():
-                if match := pattern.fullmatch(name):
-                    self.seen.add(side)
-                    numbered.setdefault(int(match[1]), {})[side] = value
-
+        numbered, rest = self._collect_numbered_values(fields, ("user", "assistant"))
         # question 1, answer 1, question 2 and so on
         turns = []
         for number in sorted(numbered):
@@ -368,16 +367,38 @@ class ColumnMapper:
                         {USUAL_FIELD_BY_PART["role"]: side, USUAL_FIELD_BY_PART["text"]: text}
                     )
 
-        patterns = []
-        for side in ("user", "assistant"):
-            patterns.append(re.escape(self.columns[side]).replace(r"\*", r"\d+"))
+        return self._with_turns(rest, turns)
 
-        rest = {}
-        for name, value in fields.items():
-            if not re.fullmatch("|".join(patterns), name):
-                rest[name] = value
+    def _wide_with_speakers(self, fields: JsonObject) -> JsonDict:
+        """Return a row that has two columns for each turn, such as `from_1` and `text_1`, with its turns as a list."""
+        numbered, rest = self._collect_numbered_values(fields, ("role", "text"))
+        turns = []
+        for number in sorted(numbered):
+            turn = {USUAL_FIELD_BY_PART[part]: value for part, value in numbered[number].items()}
+            has_words = turn.get(USUAL_FIELD_BY_PART["text"]) not in (None, "")
+            if has_words and (spoken := self._spoken(turn)) is not None:
+                turns.append(spoken)
 
         return self._with_turns(rest, turns)
+
+    def _collect_numbered_values(
+        self, fields: JsonObject, parts: Sequence[str]
+    ) -> tuple[dict[int, JsonDict], JsonDict]:
+        """Return the values of columns with numbers, by number and part, and the row's other fields."""
+        patterns = {}
+        for part in parts:
+            patterns[part] = re.compile(re.escape(self.columns[part]).replace(r"\*", r"(\d+)"))
+
+        numbered: dict[int, JsonDict] = {}
+        rest: JsonDict = dict(fields)
+        for part, pattern in patterns.items():
+            for name, value in fields.items():
+                if match := pattern.fullmatch(name):
+                    self.seen.add(part)
+                    numbered.setdefault(int(match[1]), {})[part] = value
+                    rest.pop(name, None)
+
+        return numbered, rest
 
     def _list_paired_turns(self, fields: JsonObject) -> list[JsonDict]:
         """Return the turns of a row that has all questions in one list and all answers in another; else none."""

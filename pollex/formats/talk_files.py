@@ -170,13 +170,13 @@ def _is_talk_heading(lines: Sequence[str], number: int) -> bool:
 
 
 def _is_numbered_title(lines: Sequence[str], number: int) -> bool:
-    """Return whether a line after an empty one names a talk by its number, and a turn begins below it."""
+    """Return whether a line names a talk by its number, with nothing above it, and a turn or a field below."""
     title = _NUMBERED_TITLE_PATTERN.fullmatch(lines[number])
     if title is None or not is_named_as_part(title["kind"], "conversation"):
         return False
-    return not "".join(lines[number - 1 : number]).strip() and begins_turn(
-        next(iter(lines[number + 1 : number + 2]), "")
-    )
+    above = "".join(lines[number - 1 : number])
+    begins = not above.strip() or _DIVIDER_PATTERN.fullmatch(above) is not None
+    return begins and begins_turn(next(iter(lines[number + 1 : number + 2]), ""))
 
 
 def _is_speaker_heading(inside: str) -> bool:

@@ -26,6 +26,11 @@ _COLON_REGEX = r"(?:(?<!\d):|:(?!\d))"
 _DIRECTION_MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
 _ELAPSED_TIME_REGEX = r"(?:\d{1,3}h )?(?:\d{1,3}m )?\d{1,5}s"
 """The time since a talk began, as Salesforce writes it."""
+_SPOKEN_HEAD_PATTERN = re.compile(
+    r"(?P<name>[^\W\d_][^\W_]{0,20}(?: [^\W_]{1,20})?) "
+    r"(?:said|says|wrote|sagte|schrieb|a dit|dijo|ha detto|disse|zei):(?P<time>(?!))?(?P<words>)\s*"
+)
+"""A line that says who speaks below, as a page of a chat has it when it is copied: `You said:`."""
 _TURN_HEAD_PATTERNS = (
     re.compile(
         rf"\(\s*(?P<time>{_ELAPSED_TIME_REGEX})\s*\)\s*(?P<name>[^:\n]{{1,60}}?):[ \t]*(?P<words>.*)"
@@ -50,6 +55,7 @@ _TURN_HEAD_PATTERNS = (
     re.compile(
         rf"(?:#{{1,6}}\s*|\*\*)(?P<name>{_SPEAKER_NAME_REGEX}):?(?P<time>(?!))?(?:\*\*)?:?(?P<words>)\s*"
     ),
+    _SPOKEN_HEAD_PATTERN,
     re.compile(
         rf"[*_]{{0,2}}(?P<name>{_SPEAKER_NAME_REGEX})(?:\s*\((?P<time>{_TIME_REGEX})\))?[*_]{{0,2}}"
         rf"{_COLON_REGEX}[*_]{{0,2}}[ \t]*(?P<words>.*)"
@@ -57,7 +63,8 @@ _TURN_HEAD_PATTERNS = (
 )
 """How a turn begins: with the time since the beginning in brackets, as phones and desks write it ([time] name: …,
 (time) name: …, time - name: …), as Telegram's copies do (name, [time]), with the time before the name, as chats show
-it (<name> …), with the name and the time on a line of their own, as a heading, and with the name alone, or bold."""
+it (<name> …), with the name and the time on a line of their own, as a heading, with `name said:` above the words, and
+with the name alone, or bold."""
 _INLINE_SPEAKER_PATTERN = re.compile(
     r"(?:^|;\s*)(?P<name>[^\W\d_][^\W_ ]{0,20}(?: [^\W_]{1,20})?) says: "
 )
@@ -70,13 +77,15 @@ _TEMPLATE_HEAD_PATTERN = re.compile(
 _TEMPLATE_MARK_PATTERN = re.compile(
     r"<\|(?:im_end|eot_id|end|endoftext|end_of_text|begin_of_text)\|>|<end_of_turn>|<bos>|</?s>"
 )
+_BAR_BEFORE_TURN_PATTERN = re.compile(r"\s+(?:\|{1,3}|¦|//)\s+(?=[^\W\d_][^:|\n]{0,39}:)")
+"""What parts turns on one line, as in a cell: `User: hello | Bot: hello`."""
 _HTML_BREAK_PATTERN = re.compile(r"(?i)<br\s*/?>|</(?:p|div|li)>")
 """Where a line ends in a talk that is written as HTML."""
 _HTML_TAG_PATTERN = re.compile(r"</?[A-Za-z][^<>]*>")
 _PHONE_EVENT_PATTERN = re.compile(
-    rf"[{_DIRECTION_MARKS}]*(?:\[{_TIME_REGEX}\]|{_TIME_REGEX}\s+[-–])\s"
+    rf"[{_DIRECTION_MARKS}]*(?:\[{_TIME_REGEX}\]|{_TIME_REGEX}\s+[-–]|\({_TIME_REGEX}\)\s+\*{{2,}})\s"
 )
-"""A line that begins with a time and names nobody: what the phone itself tells."""
+"""A line that begins with a time and names nobody: what the phone or the desk itself tells."""
 _PHONE_TEXT_MARK = "\u200e"
 """What WhatsApp puts before words of its own, as of files that it left out."""
 _OMITTED_FILE_PATTERN = re.compile(
@@ -193,6 +202,10 @@ def _parse_templated_transcript(text: str, heads: Sequence[re.Match[str]]) -> li
 def _split_talk_lines(text: str) -> list[str]:
     """Return the lines of a talk; of one that is HTML on one line from the first on that says who speaks."""
     lines = text.strip().splitlines()
+    if len(lines) == 1 and _BAR_BEFORE_TURN_PATTERN.search(lines[0]):
+        pieces = _BAR_BEFORE_TURN_PATTERN.split(lines[0])
+        if all(map(begins_turn, pieces)):
+            return pieces
     if len(lines) != 1 or len(_HTML_BREAK_PATTERN.findall(lines[0])) < 2:
         return text.splitlines()
 
@@ -264,8 +277,8 @@ def _find_speakers(lines: Sequence[str], head: re.Pattern[str]) -> set[str]:
 
     if {"user", "assistant"} <= {*sides.values()}:
         usual |= sides.keys()
-    # Q and A are two sides, however seldom they come
-    if {_keep_letters(name) for name in names} == {"q", "a"}:
+    # Q and A are two sides, however seldom they come, and so are those of whom a line says that they spoke
+    if head is _SPOKEN_HEAD_PATTERN or {_keep_letters(name) for name in names} == {"q", "a"}:
         return set(names)
 
     # a name comes again, and is no sentence

@@ -279,3 +279,107 @@ def test_a_ticket_of_gorgias_has_its_survey() -> None:
     logs = read_logs_from_rows(rows)
     assert [one.label.value for one in logs] == ["positive", "negative", "none", "none"]
     assert logs.conversations[0].feedback[0].comment == "as I said"
+
+
+@pytest.mark.parametrize(
+    ("asks", "answers"),
+    [
+        ("Customer wrote", "Agent replied"),
+        ("Cliente disse", "Atendente respondeu"),
+        ("Kunde schrieb", "Berater schrieb"),
+    ],
+)
+def test_columns_named_by_who_speaks_are_questions_and_answers(asks: str, answers: str) -> None:
+    rows = []
+    for number, (talk, label) in enumerate(zip(TALKS, LABELS, strict=True)):
+        for place in range(0, len(talk), 2):
+            row = {"Ticket": f"T{number}", asks: talk[place][1], answers: talk[place + 1][1]}
+            last = place + 2 == len(talk) and label != "none"
+            row["Was this helpful?"] = {"positive": "Yes", "negative": "No"}[label] if last else ""
+            # a name of two people alternates as roles do
+            rows.append({**row, "Reviewed by": ("Tom", "Aisha")[len(rows) % 2]})
+    logs = as_proposed(rows)
+    assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
+
+
+def test_a_row_may_have_two_columns_for_each_turn() -> None:
+    rows = []
+    for number, (talk, label) in enumerate(zip(TALKS, LABELS, strict=True)):
+        row: dict[str, Any] = {"Case ID": f"C{number}", "Case Owner": ("Dana", "Luis")[number % 2]}
+        for place in range(4):
+            role, words = talk[place] if place < len(talk) else (None, None)
+            row[f"Message {place + 1} From"] = {"user": "Customer", "assistant": "Bot"}.get(role)
+            row[f"Message {place + 1} Text"] = words
+        row["Lead Score"] = 90 - 7 * number
+        rows.append({**row, "CSAT (1-5)": {"positive": 5, "negative": 1}.get(label)})
+    logs = as_proposed(rows)
+    assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
+    assert [talk.id for talk in logs] == [f"C{number}" for number in range(6)]
+
+
+def test_turns_beside_each_other_that_nothing_can_read_are_never_proposed_as_turns() -> None:
+    rows = []
+    for number, talk in enumerate(TALKS):
+        row = {"Owner": ("Dana", "Luis")[number % 2], "Kind": ("Customer", "Bot")[number % 3 // 2]}
+        rows.append({**row, **{f"Text {place}": words for place, (_, words) in enumerate(talk)}})
+    with pytest.raises(BadInput) as refused:
+        read_logs_from_rows(rows)
+    assert "role" not in str(refused.value.options.get("columns", ""))
+
+
+@pytest.mark.parametrize("bar", [" | ", " || ", " // "])
+def test_turns_may_stand_on_one_line_with_bars_between(bar: str) -> None:
+    rows = []
+    for number, (talk, label) in enumerate(zip(TALKS, LABELS, strict=True)):
+        turns = [f"{NAMES[role]}: {words}" for role, words in talk]
+        thumb = {"positive": "arriba", "negative": "abajo"}.get(label)
+        rows.append({"id": number, "transcripcion": bar.join(turns), "pulgar": thumb})
+    logs = as_proposed(rows)
+    assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
+
+
+def test_a_copied_page_says_above_the_words_who_said_them(tmp_path: Path) -> None:
+    names = {"user": "You said:", "assistant": "ChatGPT said:"}
+    paths = []
+    for number, talk in enumerate(TALKS):
+        text = "".join(f"{names[role]}\n{words}\nOne more line.\n" for role, words in talk)
+        paths.append(write(tmp_path / f"paste {number}.txt", text))
+    expected = [[(role, f"{words}\nOne more line.") for role, words in talk] for talk in TALKS]
+    assert words_in(as_proposed(paths)) == expected
+
+
+def test_a_mailed_talk_has_fields_below_a_line_of_dashes_and_events_between_turns(
+    tmp_path: Path,
+) -> None:
+    parts = []
+    for number, (talk, label) in enumerate(zip(TALKS, LABELS, strict=True)):
+        parts.append(f"Conversation #88{number}\nStarted: 2026-05-04 08:0{number} UTC\n")
+        visitor = f"visitor-40{number}"
+        parts.append(f"Visitor: {visitor} (London, UK)\nRating: {WORDS[label]}\n\n")
+        for place, (role, words) in enumerate(talk):
+            name = visitor if role == "user" else "Maya"
+            parts.append(f"(08:03:0{place}) {name}: {words}\n")
+            parts.append("(08:03:00) *** Maya joined the chat ***\n" if not place else "")
+        parts.append(f"\n{'=' * 60}\n")
+    logs = as_proposed(write(tmp_path / "transcripts.txt", "".join(parts)))
+    assert (words_in(logs), labels_in(logs)) == (TALKS, LABELS)
+
+
+def test_people_and_channels_of_slack_stand_beside_its_messages(tmp_path: Path) -> None:
+    messages = []
+    for number, talk in enumerate(TALKS):
+        first = f"17778817{number}0.000100"
+        for place, (role, words) in enumerate(talk):
+            message = {"type": "message", "text": words, "user": "U1", "thread_ts": first}
+            ts = f"17778817{number}{place}.000{100 if not place else 200}"
+            who = {"bot_id": "B1"} if role == "assistant" else {}
+            messages.append({**message, **who, "ts": ts})
+    people = [{"id": "U1", "team_id": "T1", "name": "a", "profile": {}, "is_bot": False}]
+    about = {"created": 1, "creator": "U1", "is_archived": False, "members": ["U1"]}
+    files = {
+        "2026-05-04": messages,
+        "users": people,
+        "channels": [{"id": "C1", "name": "it", **about}],
+    }
+    paths = [write(tmp_path / f"{name}.json", json.dumps(rows)) for name, rows in files.items()]
+    assert words_in(as_proposed(paths)) == TALKS
