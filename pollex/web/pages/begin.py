@@ -1,6 +1,6 @@
 """Forms of use cases: filled in, planned where a model is asked, and begun."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -36,6 +36,7 @@ from pollex.web.doors.hooks import UseCaseDoor, get_door, list_doors
 from pollex.web.form_of_run import list_fields_of_run
 from pollex.web.forms import LongText, PrefixedFields
 from pollex.web.line_changes import LineChange, list_line_changes
+from pollex.web.logged_prompts import find_logged_prompt
 from pollex.web.logs_at_hand import list_available_logs
 from pollex.web.pages.home import list_reports, name_reports
 from pollex.web.site import SCORING_COMMANDS, Site
@@ -47,7 +48,8 @@ LOOK_FIELD = "look"
 DRAFT = "draft"
 """What a button of a form does that has a model draft the domain profile first."""
 DRAFT_DOOR = "domain-draft"
-FIELDS_TAKEN_OVER = ("o-rubrics", "o-prompt")
+PROMPT_FIELD, EDIT_FIELD = "o-prompt", "o-edit"
+FIELDS_TAKEN_OVER = ("o-rubrics", PROMPT_FIELD)
 """Fields that the form of one use case takes over from that of another."""
 
 
@@ -220,6 +222,14 @@ def _show_form(
         if control not in (*front, *of_model):
             rest.append(control)
 
+    # a prompt that nobody typed yet is that of the log, where the log has it
+    logged = None
+    if is_new and any(control.name == PROMPT_FIELD for control in front):
+        if not typed.get(PROMPT_FIELD):
+            logged = find_logged_prompt(site, logs, typed.get("o-rubrics", ""))
+        if logged is not None:
+            typed = dict(typed) | fill_in_prompt(controls, logged.text, sentence)
+
     values = FormValues(controls, typed, is_new=is_new)
 
     scoring_runs = []
@@ -253,7 +263,17 @@ def _show_form(
         command=command or f"pollex {door.verb} …",
         changes=_list_prompt_changes(typed),
         sentence=sentence,
+        prompt_told=logged.told if logged is not None else "",
     )
+
+
+def fill_in_prompt(controls: Sequence[Control], prompt: str, sentence: str) -> dict[str, str]:
+    """Return the fields of a prompt, and of the changed one where a sentence is to be tried in it."""
+    fields = {PROMPT_FIELD: prompt}
+    if sentence and any(control.name == EDIT_FIELD for control in controls):
+        fields[EDIT_FIELD] = f"{prompt}\n{sentence}"
+
+    return fields
 
 
 def _list_prompt_changes(typed: Mapping[str, str]) -> list[LineChange]:

@@ -114,7 +114,7 @@ def test_a_log_is_brought_learned_labeled_scored_compared_and_a_change_is_proved
     page.get_by_role("button", name="Prove it").click()
     page.get_by_role("link", name="The verdict").click()
     page.get_by_role("heading", name="A change of the prompt").wait_for()
-    page.get_by_text("judged better").first.wait_for()
+    page.get_by_text("the judge finds the new replies better").first.wait_for()
     assert visitor.findings() == []
 
     # and others read it
