@@ -38,7 +38,8 @@ from pollex.web.forms import LongText, PrefixedFields
 from pollex.web.line_changes import LineChange, list_line_changes
 from pollex.web.logged_prompts import find_logged_prompt
 from pollex.web.logs_at_hand import list_available_logs
-from pollex.web.pages.home import list_reports, name_reports
+from pollex.web.pages.home import name_reports
+from pollex.web.pages.sets import name_logs_of_sets
 from pollex.web.site import SCORING_COMMANDS, Site
 from pollex.web.views import NextPage, PageData, page, post
 
@@ -151,7 +152,7 @@ def show_use_case_form(
 
 def find_set_for_log(site: Site, log: str) -> str:
     """Return the id of the set that was learned from a log, or from one of the same columns; empty where none was."""
-    reports = list_reports(site)
+    reports = name_logs_of_sets(site)
     readings = list_readings(site.store.folder)
     asked = next((reading for reading in readings if reading.argument == log), None)
     if asked is None:

@@ -34,7 +34,7 @@ from pollex.web.listing import load_run_columns
 from pollex.web.pages.compare import find_built_in_run
 from pollex.web.pages.run_states import describe_status
 from pollex.web.pages.runs import STOPPED_STATUSES, measure_progress
-from pollex.web.pages.sets import SupportedRubric, support_rubrics
+from pollex.web.pages.sets import SupportedRubric, name_logs_of_sets, support_rubrics
 from pollex.web.queues import QueueProgress, count_progress
 from pollex.web.run_logs import (
     identify_logs_of_run,
@@ -121,15 +121,9 @@ def list_good_shares(site: Site, named: NamedSet) -> list[tuple[Run, Figure, str
     return (known or list(shares.values()))[:MAX_RUNS_SHOWN]
 
 
-def list_reports(site: Site) -> dict[str, str]:
-    """Return what each rubric set was learned from, by the set's id, the last one first."""
-    logs_by_run = {run.id: name_log_of_run(run) for run in site.runs()}
-    return {named.id: logs_by_run.get(named.run, "") for named in site.sets().values()}
-
-
 def name_reports(site: Site) -> dict[str, str]:
-    """Name each rubric set by its log, as in `list_reports`; of several from one log, by who judged, too."""
-    logs = list_reports(site)
+    """Name each rubric set by its log, as in `name_logs_of_sets`; of several from one log, by who judged, too."""
+    logs = name_logs_of_sets(site)
     sets_by_log = Counter(logs.values())
 
     names = {}

@@ -24,6 +24,7 @@ from pollex.web.by_class import count_answers_by_class
 from pollex.web.faults import NotFound
 from pollex.web.hooks import list_panels
 from pollex.web.listing import find_run_that_asked
+from pollex.web.run_logs import name_log_of_run
 from pollex.web.site import NamedSet, Site
 from pollex.web.views import PageData, page, send_file
 
@@ -72,7 +73,25 @@ def show_sets(site: Site, as_json: bool) -> PageData:
             "sets": [dict(zip(("id", "name", "run", "rubrics"), row, strict=True)) for row in rows]
         }
 
-    return {"sets": named_sets, "unreadable": site.unreadable}
+    logs = name_logs_of_sets(site)
+    # what changed is told of sets of one log: those of another have other rubrics anyway
+    before = {}
+    for place, named_set in enumerate(named_sets):
+        older = (other for other in named_sets[place + 1 :] if logs[other.id] == logs[named_set.id])
+        before[named_set.id] = next(older, None)
+
+    return {
+        "sets": named_sets,
+        "logs": logs,
+        "before": before,
+        "unreadable": site.unreadable,
+    }
+
+
+def name_logs_of_sets(site: Site) -> dict[str, str]:
+    """Return the names of the logs that rubric sets were learned from, by the set's id; empty where unknown."""
+    logs_by_run = {run.id: name_log_of_run(run) for run in site.runs()}
+    return {named.id: logs_by_run.get(named.run, "") for named in site.sets().values()}
 
 
 @page(f"{links.SETS_PATH}/{{set}}", "set.html", here="Rubrics")
@@ -103,6 +122,7 @@ def show_set(site: Site, named: NamedSet, as_json: bool) -> PageData:
         "drafts": site.store.rows(DRAFTS_OF_SET_QUERY, [named.id]),
         "kinds": kinds,
         "others": others,
+        "log": name_logs_of_sets(site).get(named.id, ""),
         "in_store": in_store,
     }
 
