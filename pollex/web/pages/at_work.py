@@ -7,7 +7,7 @@ from pollex.web import links
 from pollex.web.begun import find_run_of_child, get_failure_of_child
 from pollex.web.children import Child
 from pollex.web.faults import VersionConflict
-from pollex.web.hooks import find_waiting_work
+from pollex.web.hooks import describe_outcome, find_waiting_work
 from pollex.web.kept_commands import go_on_with_run, read_kept_command, require_confirmation
 from pollex.web.pages.runs import ENDED_STATUSES, list_stopped_runs, measure_progress
 from pollex.web.results import show_result
@@ -45,6 +45,12 @@ def show_work(site: Site, as_json: bool) -> PageData:
         if run := find_run_of_child(site, child):
             of_children.add(run.id)
 
+    # what ended also before the server's start, so that one sees what came of it
+    last_runs = []
+    for run, status in every:
+        if status in ("done", "partial") and len(last_runs) < MAX_ENDED_SHOWN:
+            last_runs.append((run, status))
+
     return {
         "working": [(child, get_progress(site, child)) for child in children],
         "elsewhere": [
@@ -57,6 +63,8 @@ def show_work(site: Site, as_json: bool) -> PageData:
         ],
         "waits_for": {run.id: find_waiting_work(site, run) for run, _ in list_stopped_runs(every)},
         "ended": ended[:MAX_ENDED_SHOWN],
+        "last": last_runs,
+        "came_to": {run.id: describe_outcome(site, run) for run, _ in last_runs},
         "folder": site.store.folder,
     }
 

@@ -85,6 +85,16 @@ def test_the_log_that_the_rubrics_come_from_stands_beside(own: Store) -> None:
     assert [other.run.command for other in others] == ["learn"]
 
 
+async def test_what_is_at_work_also_says_what_the_last_runs_came_to(
+    own: Store, web: AsyncClient
+) -> None:
+    run = score_again(own)
+    page = (await web.get("/at-work")).text
+    last = page[page.index('id="last"') :]
+    assert f'href="/runs/{run}"' in last
+    assert re.search(r'class="outcome">\d+\s%\sgood', last)
+
+
 async def test_the_page_of_a_command_that_scored_shows_it_too(own: Store) -> None:
     from web_site import client_of
 
