@@ -510,13 +510,16 @@ def _iterate_life_events(
     sets: Sequence[LearnedSetWords],
     events: Sequence[tuple[str, LifeEvent]],
 ) -> Iterator[LifeEvent]:
-    # its text in one set after another tells what became of it
-    before = ""
-    ever = False
+    # Its text in one set after another tells what became of it. What a log doesn't tell of is not
+    # gone from another one, which may be of another assistant.
+    last_text: dict[frozenset[str], str] = {}
     for run, texts, families in sets:
+        logs = name_learned_logs(run)
         text = texts.get(id_) or next(
             (texts[id_of_family] for id_of_family in families.get(name, ())), ""
         )
+        ever = logs in last_text
+        before = last_text.get(logs, "")
         if text and not before:
             yield LifeEvent(
                 run.started,
@@ -529,8 +532,9 @@ def _iterate_life_events(
         elif before and not text:
             yield LifeEvent(run.started, "gone", run.id)
 
-        before = text
-        ever = ever or bool(text)
+        # before it was found in a log, nothing is known of it there
+        if text or ever:
+            last_text[logs] = text
 
     # proofs of changes, then what people said
     for family_name, event in events:
@@ -539,6 +543,12 @@ def _iterate_life_events(
 
     for remark in remarks:
         yield LifeEvent(remark.time, str(remark), remark.who, remark.note)
+
+
+def name_learned_logs(run: Run) -> frozenset[str]:
+    """Return the logs that a set was learned from, as they were given; none where nobody knows."""
+    logs = run.arguments.get("logs")
+    return frozenset(map(str, logs if isinstance(logs, list) else [logs] if logs else []))
 
 
 def _iterate_learned_sets(store: Store, every: Sequence[Run]) -> Iterator[LearnedSetWords]:

@@ -25,7 +25,7 @@ from pollex.runs.options import ModelOptions, RunOptions
 from pollex.services.check import check
 from pollex.store.forgetting import delete_conversations_from_store, find_conversations_to_forget
 from pollex.store.resume import list_stored_runs, read_answers, read_facts_by_id
-from pollex.store.rows import AnswerRows, make_conversation_rows, make_rubric_rows
+from pollex.store.rows import AnswerRows, make_conversation_rows, make_fact_row, make_rubric_rows
 from pollex.store.rubric_sets import compute_rubric_set_digest
 from pollex.store.store import Store
 from pollex.store.tables import ScoreRow
@@ -191,3 +191,18 @@ def test_check_fails_where_a_mended_rubric_holds_more_often_and_marks_it(own: St
         said = read_states(own)[get_rubric_family(wrong)][-1]
         assert (said.state, said.who == "check") == (state, state == "back")
     assert f"{wrong.id}, mended in 2.14, is back again" in result.verdicts[0].condition
+
+
+def test_what_another_log_doesnt_tell_of_is_not_gone(own: Store) -> None:
+    found = the_set(own)
+    rubric = found.rubrics[0]
+    without = found.model_copy(update={"rubrics": found.rubrics[1:]})
+    learned = [("other.jsonl", without), ("log.jsonl", without), ("log.jsonl", found)]
+    for log, rubrics in learned:
+        run = own.begin("learn", fingerprint={"data": log}, versions={}, arguments={"logs": [log]})
+        own.put([make_fact_row(run.id, "rubric_set", "set", rubrics)])
+        own.finish(run.id, "done", roles=["built-in (no LLM)"])
+    (life,) = build_lives(own, [rubric])
+    told = [(event.what, event.where) for event in life.events]
+    runs = [run.id for run in list_stored_runs(own) if run.command == "learn"]
+    assert told == [("found", runs[0]), ("gone", runs[2]), ("back again", runs[3])]
