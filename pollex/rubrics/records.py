@@ -79,14 +79,14 @@ class CountedThumbs(Record):
         holds: Share of conversations in which the rubric holds.
         there: Share of thumbs down where it holds.
         others: The same of those that it is compared with.
-        within: The same where its occasion came up and it doesn't hold; None where the occasion
-            always comes up, and in sets of before.
+        same_occasion: The same where its occasion came up and it doesn't hold; None where the
+            occasion always comes up, and in sets of before.
     """
 
     holds: Figure
     there: Figure
     others: Figure
-    within: Figure | None = None
+    same_occasion: Figure | None = None
 
 
 class RubricEvidence(Record):

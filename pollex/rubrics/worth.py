@@ -240,7 +240,7 @@ def add_counted_thumbs(
         holds=measure_share_among(np.ones(len(held), dtype=bool), held, together),
         there=measure_share_among(held, ~up, together),
         others=others,
-        within=within,
+        same_occasion=within,
     )
     return worth.model_copy(update={"counted": counted, "compared": compared})
 
@@ -432,7 +432,7 @@ def get_counted_thumbs(worth: RubricEvidence) -> CountedThumbs:
         holds=worth.holds,
         there=worth.down_with,
         others=worth.down_others,
-        within=worth.down_within,
+        same_occasion=worth.down_within,
     )
 
 
@@ -464,10 +464,10 @@ def describe_occasion_of_worth(worth: RubricEvidence) -> str:
 def explain_comparison(worth: RubricEvidence) -> str:
     """Say why a rubric is compared with all others though it has an occasion; empty where it has none."""
     counted = get_counted_thumbs(worth)
-    if worth.compared == "occasion" or counted.within is None:
+    if worth.compared == "occasion" or counted.same_occasion is None:
         return ""
 
-    n = counted.within.n
+    n = counted.same_occasion.n
     when = describe_occasion_of_worth(worth)
     if not n:
         return f", which are all others: each of the {counted.there.n} times {when}, it held"

@@ -11,13 +11,14 @@ from pollex.graphs.context import ConversationIndex
 from pollex.graphs.run import carry_out_run
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
-from pollex.runs.run import RunSettings, compute_json_digest, read_conversation_ids
+from pollex.runs.run import RunSettings, read_conversation_ids
 from pollex.store.resume import (
     CONVERSATIONS_PER_QUERY,
     count_conversations_by_outcome,
     list_scored_ids,
 )
 from pollex.store.rows import make_conversation_rows, make_rubric_rows
+from pollex.store.rubric_sets import compute_rubric_set_digest
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ async def run_scoring(
     # a second start with the same data, rubrics and judge resumes the run
     fingerprint = {
         "data": data_fingerprint[:12],
-        "rubrics": compute_json_digest(rubric_set.model_dump(mode="json")),
+        "rubrics": compute_rubric_set_digest(rubric_set),
         "judge": judge.fingerprint,
     }
     netsat = rubric_set.scorer_of()  # one that can't be rebuilt begins no run

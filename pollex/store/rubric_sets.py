@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pollex.errors import BadCalibrator, WrongUse
 from pollex.rubrics.rubric_set import RubricSet, require_arrays_matching_facts
@@ -30,10 +31,40 @@ def make_rubric_set_rows(run: str, rubric_set: RubricSet) -> Iterator[Row]:
     yield make_fact_row(run, "rubric_set", rubric_set.rubrics_digest, rubric_set)
 
 
+DEFAULTS_OF_LATER_FIELDS = {
+    "finding": "",
+    "itself": False,
+    "most_tokens": None,
+    "roles": "any",
+    "same_fact_as": "",
+    "same_occasion": None,
+}
+"""Fields that records of a set got after stores had digests of sets, whatever record has them."""
+
+
 def compute_rubric_set_digest(rubric_set: RubricSet) -> str:
-    """Return the digest of a rubric set that fingerprints of scoring runs have."""
-    stored = rubric_set.model_dump(mode="json")
+    """Return the digest of a rubric set that fingerprints of scoring runs have.
+
+    A set of before keeps its digest: fields that it didn't have yet are left out.
+    """
+    stored = leave_out_later_fields(rubric_set.model_dump(mode="json"))
     return hashlib.sha256(json.dumps(stored, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+def leave_out_later_fields(value: Any) -> Any:
+    """Return JSON values without the later fields that have their default."""
+    if isinstance(value, list):
+        return [leave_out_later_fields(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+
+    kept = {}
+    for name, part in value.items():
+        if name in DEFAULTS_OF_LATER_FIELDS and part == DEFAULTS_OF_LATER_FIELDS[name]:
+            continue
+        kept[name] = leave_out_later_fields(part)
+
+    return kept
 
 
 def restore_stored_arrays(store: Store, rubric_set: RubricSet) -> RubricSet:

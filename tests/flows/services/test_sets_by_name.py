@@ -4,10 +4,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from rubric_set_by_hand import rubric, rubric_set
 from small_runs import Learnt, Pollex
 
 import pollex
 from pollex.errors import BadRubrics, StoreDamaged
+from pollex.measures.intervals import Figure
+from pollex.rubrics.records import CircumstanceRecord, CountedThumbs, RubricEvidence, TwinOverlap
 from pollex.rubrics.rubric_set import RubricSet
 from pollex.services.named_sets import read_rubric_set
 from pollex.store.rubric_sets import (
@@ -86,3 +89,24 @@ def test_arrays_that_were_changed_in_the_store_are_refused(own: Path) -> None:
         store.keep([FactRow(kept.run, "arrays", digest, '"AAAA"')])
         with pytest.raises(StoreDamaged, match="arrays"):
             find_stored_rubric_set(store, kept.run)
+
+
+def test_a_set_of_before_keeps_its_digest_whatever_fields_records_got_since() -> None:
+    share = Figure(0.5, 0.3, 0.7, 20)
+    worth = RubricEvidence(
+        holds=share,
+        down_with=share,
+        down_without=share,
+        counted=CountedThumbs(holds=share, there=share, others=share),
+    )
+    changes = {
+        "worth": worth,
+        "overlap": TwinOverlap(both=1, own=2, twin=3),
+        "circumstance": CircumstanceRecord(
+            name="length", over_all=0.2, within=share, turned=False, strata=2
+        ),
+    }
+    found = rubric_set(rubrics=(rubric(1, "dsat").model_copy(update=changes),))
+    assert compute_rubric_set_digest(found) == "4321444219d3", (
+        "runs in people's stores name their set so: a new field belongs in DEFAULTS_OF_LATER_FIELDS"
+    )

@@ -27,6 +27,7 @@ from pollex.rubrics.rubric_set import RubricSet
 from pollex.rubrics.score import ScoreColumns
 from pollex.runs.options import ModelOptions
 from pollex.runs.run import compute_json_digest
+from pollex.store.rubric_sets import compute_rubric_set_digest
 from pollex.text import JsonDict
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class ScoringJob:
     @cached_property
     def rubrics_digest(self) -> str:
         """Hash of the rubric set with all that it was fitted to."""
-        return compute_json_digest(self.rubrics.model_dump(mode="json"))
+        return compute_rubric_set_digest(self.rubrics)
 
     @cached_property
     def digest(self) -> str:
