@@ -9,6 +9,7 @@ and marks within it
 - prose and code fences around the object;
 - several objects: the last complete one counts;
 - a comma before a closing brace or bracket;
+- line breaks and tabs within strings, as small models write them;
 - one more object around it, as some models repeat the schema's own words or name a result;
 - a key that is named twice with the same answer; with different ones its value is `CONFLICTING_VALUE`.
 
@@ -195,5 +196,7 @@ def _refuse_json_constant(constant: str) -> None:
 
 
 _JSON_DECODER = json.JSONDecoder(
-    object_pairs_hook=_merge_object_pairs, parse_constant=_refuse_json_constant
+    object_pairs_hook=_merge_object_pairs,
+    parse_constant=_refuse_json_constant,
+    strict=False,  # a line may break within a string
 )

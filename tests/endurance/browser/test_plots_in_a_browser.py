@@ -32,7 +32,7 @@ def test_a_search_in_every_turn_shows_hits_and_ends_in_its_list(visitor: Visitor
     page = visitor.page
     visitor.go("/conversations?run=learn-1")
     page.get_by_label("Words").fill("track(parcel)")
-    page.get_by_role("checkbox", name="in every turn").check()
+    page.get_by_role("checkbox", name="in all turns, not the beginning alone").check()
     page.get_by_label("Words").press("Enter")
     page.wait_for_url("**/conversations?*words=all*")
     assert page.locator("#total").inner_text().startswith("250 of 250")
@@ -43,7 +43,7 @@ def test_a_search_can_be_stopped_while_the_server_is_still_at_it(visitor: Visito
     server = visitor.served.process
     visitor.go("/conversations?run=learn-1")
     page.get_by_label("Words").fill("parcel")
-    page.get_by_role("checkbox", name="in every turn").check()
+    page.get_by_role("checkbox", name="in all turns, not the beginning alone").check()
     server.send_signal(signal.SIGSTOP)
     try:
         page.get_by_label("Words").press("Enter")

@@ -72,6 +72,13 @@ def test_an_object_that_says_more_stays_whole(value: dict[str, Any]) -> None:
     assert block.value == value
 
 
+@pytest.mark.parametrize("space", ["\n", "\t", "\r\n"])
+def test_a_line_may_break_within_a_string(space: str) -> None:
+    block = find_last_json_object(f'{{"why": "first{space}second", "option": "yes"}}')
+    assert block is not None
+    assert block.value == {"why": f"first{space}second", "option": "yes"}
+
+
 def test_what_is_no_object_is_not_mended_into_one() -> None:
     for text in (
         "",

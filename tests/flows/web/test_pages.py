@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -565,3 +566,15 @@ async def test_two_sets_learned_from_one_log_are_told_apart_by_who_judged(tmp_pa
     reports = page[page.index('aria-label="Reports"') :].partition("</nav>")[0]
     assert "log.jsonl, judged by gpt-judge" in reports
     assert "log.jsonl, judged by built-in" in reports
+
+
+async def test_words_that_begin_no_conversation_are_looked_for_in_all_turns(
+    client: AsyncClient,
+) -> None:
+    asked = {"run": "learn-1", "q": "nothing begins so"}
+    page = (await client.get("/conversations", params=asked)).text
+    further = re.search(r'<a href="([^"]*)">Look for them in all turns</a>', page)
+    assert further is not None
+    assert "words=all" in further[1]
+    page = (await client.get(unescape(further[1]))).text
+    assert "No conversation is like that" in page
