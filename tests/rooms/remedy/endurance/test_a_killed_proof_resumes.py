@@ -73,7 +73,9 @@ def test_a_stop_costs_nothing_but_what_was_in_flight(
 ) -> None:
     folder, server, code, paid = whole
     store = f"{stopped_by.name}-{moment}"
-    known = arguments(folder, store, "again.json")
+    # a run writes over no file of another store
+    again = folder / f"again-{store}.json"
+    known = arguments(folder, store, again.name)
     before = server.counts()["received"]
     started = subprocess.Popen(
         command(*known), cwd=folder, stdout=subprocess.DEVNULL, stderr=sys.stderr
@@ -84,7 +86,7 @@ def test_a_stop_costs_nothing_but_what_was_in_flight(
     started.wait()
     resumed = run_apart(*known, "--resume", cwd=folder)
     assert resumed.code == code, resumed.err
-    assert (folder / "again.json").read_bytes() == (folder / "whole.json").read_bytes()
-    assert json.loads((folder / "again.json").read_text())["registered"]
+    assert again.read_bytes() == (folder / "whole.json").read_bytes()
+    assert json.loads(again.read_text())["registered"]
     # the probe is asked again, too
     assert server.counts()["received"] - before - paid <= CONCURRENCY + 6
