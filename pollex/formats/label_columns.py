@@ -68,9 +68,9 @@ def estimate_label_likelihood(column: Column) -> float:
         return 0.0
     yes_or_no = all(normalize_word(word) in AMBIGUOUS_YES_NO_WORDS for word in words)
     if is_label_column_name(column.path):
-        # a yes beside others in an object such as `survey` may say that somebody answered
+        # a yes in an object such as `survey` or `quality` may say anything: that somebody answered
         if yes_or_no and not _is_named_itself(column.path):
-            return 1.2 if len(words) > 1 else 0.0
+            return 0.6 if len(words) > 1 else 0.0
         if usual and not numbers:
             return 2.0
         return 1.4 if _is_named_vaguely(column.path) else 1.5

@@ -61,12 +61,12 @@ AMBIGUOUS_CODE_SETS = ({0.0, 1.0, 2.0}, {1.0, 2.0}, {0.0, 2.0})
 RATING_NAME_WORDS = frozenset("stars star rating ratings score points csat nps".split())  # noqa: SIM905
 """Words in names of numbers of which more is better."""
 NEITHER_THUMB_VALUE = "neither"
+"""What a value is taken for that is on no side, and no word for a missing label."""
 _NEITHER_NOR_PATTERN = re.compile(
     r"(?:neither\b.*\bnor|weder\b.*\bnoch|ni\b.*\bni|ne\b.*\bne|nem\b.*\bnem|noch\b.*\bnoch"
     r"|varken\b.*\beller|hverken\b.*\beller|ani\b.*\bani)\b"
 )
 """Words around two sides of which neither holds, without accents."""
-"""What a value is taken for that is on no side, and no word for a missing label."""
 NAME_SHOWN_FOR_EMPTY_LABEL = "(empty)"
 THUMB_NUMBERS = frozenset(["1", "0", "-1"])
 """Numbers that are thumbs where a field of ratings holds no others; among 1 to 5 stars, 1 is no thumb up."""

@@ -36,11 +36,11 @@ def roles(embedder: Embedder) -> Roles:
 
 
 def written_log(folder: Path) -> Logs:
-    """The small log through a file, as users have it; every tenth label is turned, so that there is something to do."""
+    """The small log through a file, as users have it; every fifth label is turned, so that there is something to do."""
     rows = [
         {
             "id": one.id,
-            "thumbs": "up" if (one.label is Label.POSITIVE) != (number % 10 == 3) else "down",
+            "thumbs": "up" if (one.label is Label.POSITIVE) != (number % 5 == 3) else "down",
             "comment": WRONG[number % 3] if one.label is Label.NEGATIVE else "",
             "messages": [turn.model_dump() for turn in one.turns],
         }
@@ -86,10 +86,11 @@ def test_a_learned_set_has_what_people_wrote_and_a_rewording_keeps_its_detector_
 
         first, second, *others = rubrics.rubrics
         words = {"text": "The user mentions the weather in Lisbon."}
+        other_words = {"text": "The assistant names a ferry to Porto."}
         proven = StandingRecord(p=0.001, n=len(logs.learnable) + 1, by="halvings")
         edited = (
             first.model_copy(update=words | {"standing": proven}),
-            remove_detector_from_rubric(second.model_copy(update=words)),
+            remove_detector_from_rubric(second.model_copy(update=other_words)),
             *others,
         )
         fitted = refitted(logs, rubrics.model_copy(update={"rubrics": edited}), embedder, store)
@@ -103,7 +104,7 @@ def test_a_learned_set_has_what_people_wrote_and_a_rewording_keeps_its_detector_
         "person",
         (),
         second.reason_ids,
-        words["text"],
+        other_words["text"],
     )
     (note,) = [note for note in fitted.notes if note.startswith("Judged anew: ")]
     assert second.alone
