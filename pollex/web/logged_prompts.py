@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 from pollex.store.resume import iterate_conversations
@@ -50,7 +51,7 @@ class LoggedPrompt:
 def find_logged_prompt(site: Site, logs: Sequence[str], set_id: str) -> LoggedPrompt | None:
     """Return the prompt of the logs that a form names, else of its rubric set's own; None where neither has one."""
     for run in list_runs_to_look_at(site, logs, set_id):
-        prompt = site.once("logged prompt", run, lambda run=run: read_logged_prompt(site, run))
+        prompt = site.once("logged prompt", run, partial(read_logged_prompt, site, run))
         if prompt is not None:
             return prompt
 

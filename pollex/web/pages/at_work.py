@@ -46,7 +46,7 @@ def show_work(site: Site, as_json: bool) -> PageData:
             of_children.add(run.id)
 
     # what ended also before the server's start, so that one sees what came of it
-    last_runs = []
+    last_runs: list[tuple[Run, str]] = []
     for run, status in every:
         if status in ("done", "partial") and len(last_runs) < MAX_ENDED_SHOWN:
             last_runs.append((run, status))

@@ -82,9 +82,9 @@ def advise_on_change(edit: JsonObject) -> tuple[str, str]:
 
 def explain_verdict(edit: JsonObject) -> str:
     """Say in plain words why a verdict is what it is, with the gravest objection where there is one."""
-    verdict = edit["verdict"]
+    verdict: str = edit["verdict"]
     # the first objection is the gravest, and the only one that is told here
-    objection = edit["against"][0] if edit["against"] else ""
+    objection: str = edit["against"][0] if edit["against"] else ""
     for beginning, words in OBJECTIONS_IN_WORDS.items():
         if objection.startswith(beginning):
             objection = words + objection.removeprefix(beginning)
