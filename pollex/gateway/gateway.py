@@ -319,7 +319,8 @@ class CircuitBreaker:
         self._where = redact_secrets(where)
         self._failed_in_a_row = 0
         self._refused_in_a_row = 0
-        self._served = served
+        self._served = False
+        self._probe_served = served
         self._cut_prompts = 0
         self._answered = False
         self._useless = set[str]()
@@ -332,11 +333,8 @@ class CircuitBreaker:
         """
         if fault.action == "stop":
             self._refused_in_a_row += 1
-            if (
-                self._served
-                and not fault.concerns_all
-                and self._refused_in_a_row < self._limits.failures
-            ):
+            served = self._served or (self._probe_served and fault.concerns_one)
+            if served and not fault.concerns_all and self._refused_in_a_row < self._limits.failures:
                 return None
 
             missing = fault.name == "key" and self._keyless

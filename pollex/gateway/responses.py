@@ -423,6 +423,8 @@ class HttpFault:
         wait: Seconds that the endpoint asks to wait; None if it doesn't say.
         away: Whether no call can be answered now, as far as this reply shows.
         concerns_all: Whether one such reply says that no call will be served.
+        concerns_one: Whether it says nothing of other calls where any was served, be it the probe's:
+            a firewall refuses words.
     """
 
     name: str
@@ -432,6 +434,7 @@ class HttpFault:
     wait: float | None = None
     away: bool = False
     concerns_all: bool = False
+    concerns_one: bool = False
 
 
 def find_fault_in_reply(reply: Reply) -> HttpFault | None:
@@ -581,7 +584,7 @@ def _make_status_fault(
         return HttpFault("key", "stop", detail, _CHECK_KEY_HINT)
     if status in _CAUSE_AND_HINT_BY_STATUS and not _refuses_capability(status, text):
         name, hint = _CAUSE_AND_HINT_BY_STATUS[status]
-        return HttpFault(name, "stop", detail, hint)
+        return HttpFault(name, "stop", detail, hint, concerns_one=status == HTTPStatus.FORBIDDEN)
     return HttpFault("bad_request", "fail", detail)
 
 

@@ -88,7 +88,7 @@ def test_a_log_is_brought_learned_labeled_scored_compared_and_a_change_is_proved
     visitor.go("/begin/score")
     page.get_by_label("tables").first.check()
     page.get_by_role("button", name="Score", exact=True).click()
-    page.get_by_role("link", name="The conversations with their scores").click()
+    page.get_by_role("link", name="All of them, the worst first").click()
     page.locator("#rows tr").nth(10).wait_for()
     visitor.go("/runs")
     for box in page.locator("main tbody input[type=checkbox]").all()[:2]:

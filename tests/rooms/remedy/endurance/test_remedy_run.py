@@ -739,7 +739,7 @@ def test_the_page_shows_replies_that_fell_as_text_and_a_run_is_shown_again(
 async def run_page(folder: Path, run: str) -> str:
     with Store.open(folder) as store:
         async with client_of(made_app(store)) as client:
-            return (await client.get(f"/remedies/{run}")).text
+            return (await client.get(f"/remedies/{run}?tab=pairs")).text
 
 
 def test_what_was_promised_is_kept_beside_what_came_after_the_deployment(
