@@ -14,7 +14,7 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, S
 from pollex.reports import numbers
 from pollex.reports.svg import escape_markup
 from pollex.rooms import find_modules, iterate_part_folders
-from pollex.rubrics.records import NESTED_FINDING_PREFIX
+from pollex.rubrics.records import NESTED_FINDING_PREFIX, SIDES_IN_WORDS
 from pollex.text import escape_controls
 
 STYLE_FILE_NAMES = ("tokens.css", "parts.css", "report.css")
@@ -76,6 +76,7 @@ def make_template_environment() -> Environment:
         NAME=MAX_NAME_CHARACTERS,
         QUOTE=MAX_QUOTE_CHARACTERS,
         REASON=MAX_REASON_CHARACTERS,
+        SIDES=SIDES_IN_WORDS,
         TEXT=MAX_RUBRIC_CHARACTERS,
         WITHIN=NESTED_FINDING_PREFIX,
     )

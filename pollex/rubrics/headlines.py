@@ -11,6 +11,7 @@ import numpy as np
 from pollex.measures.arrays import Bools, Floats
 from pollex.rubrics.records import (
     MIN_OVERLAP_OF_NEARLY_SAME_RUBRICS,
+    SIDES_IN_WORDS,
     ChosenRubric,
     DataRecord,
     FamilyMember,
@@ -125,12 +126,6 @@ def describe_same_facts(rubrics: Sequence[ChosenRubric]) -> dict[str, str]:
         id_: f"The same fact, or nearly, said otherwise: {'; '.join(several)}"
         for id_, several in names.items()
     }
-
-
-SIDES_IN_WORDS: dict[Polarity, str] = {
-    "dsat": "more often where it goes wrong",
-    "sat": "more often where it goes well",
-}
 
 
 def find_findings_of_same_fact(
@@ -794,9 +789,7 @@ def add_overlaps_with_headlines(
             above = held[:, places[headline.rubric.id]]
             for twin in headline.also:
                 own = held[:, places[twin.id]]
-                overlaps[twin.id] = TwinOverlap(
-                    both=int((own & above).sum()), own=int(own.sum()), twin=int(above.sum())
-                )
+                overlaps[twin.id] = count_overlap(own, above)
 
         leading = [headline.rubric for headline in list_headlines(rubrics, side)]
         for outcome in list_rubrics_of_conversation_endings(rubrics):
@@ -808,6 +801,16 @@ def add_overlaps_with_headlines(
 
     return tuple(
         rubric.model_copy(update={"overlap": overlaps.get(rubric.id)}) for rubric in rubrics
+    )
+
+
+def count_overlap(own: Bools, other: Bools, finding: str = "") -> TwinOverlap:
+    """Count where a rubric, another one and both hold, each `[conversation]`; see `TwinOverlap`."""
+    return TwinOverlap(
+        both=int((own & other).sum()),
+        own=int(own.sum()),
+        twin=int(other.sum()),
+        finding=finding,
     )
 
 
@@ -827,14 +830,7 @@ def find_headline_in_most_conversations(
     overlaps = []
     for headline in leading:
         other = held[:, places[headline.id]]
-        overlaps.append(
-            TwinOverlap(
-                both=int((own & other).sum()),
-                own=int(own.sum()),
-                twin=int(other.sum()),
-                finding=headline.text,
-            )
-        )
+        overlaps.append(count_overlap(own, other, headline.text))
 
     most = max(overlaps, key=lambda overlap: overlap.both, default=None)
     if most is None or 2 * most.both <= most.own:

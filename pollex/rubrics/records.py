@@ -253,6 +253,11 @@ class FamilyMember(Record):
         )
 
 
+SIDES_IN_WORDS: dict[Polarity, str] = {
+    "dsat": "more often where it goes wrong",
+    "sat": "more often where it goes well",
+}
+"""The side of a rubric, where no heading says it."""
 NESTED_FINDING_PREFIX = "Among these"
 """How a case is introduced that makes a difference within a finding."""
 
